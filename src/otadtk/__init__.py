@@ -1,3 +1,79 @@
-"""otadtk: the Optimal Transport Audio Distance Toolkit."""
+"""otadtk: the Optimal Transport Audio Distance Toolkit.
 
-__version__ = "0.2.0.dev0"
+How far is a folder of generated clips from a folder of real ones, and which clips are bad?
+
+    from otadtk import OTAD
+    print(OTAD(model="yamnet").score("real/", "generated/"))
+
+Names load on first use, so that importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from otadtk.adapter.files import load_adapter
+    from otadtk.adapter.network import RiemannianAdapter
+    from otadtk.diagnosis import OTADDiagnostics
+    from otadtk.encoders import get_encoder, list_models, register_encoder
+    from otadtk.encoders.own import BaseEncoder
+    from otadtk.errors import (
+        AdapterError,
+        AudioError,
+        NotConvergedError,
+        OtadtkError,
+        UsageError,
+        WeightsError,
+    )
+    from otadtk.metrics import FAD, KAD, OTAD, compute_fad, compute_kad, compute_otad
+
+__version__ = "0.2.0"
+
+_HOME = {
+    "otadtk.adapter.files": ("load_adapter",),
+    "otadtk.adapter.network": ("RiemannianAdapter",),
+    "otadtk.diagnosis": ("OTADDiagnostics",),
+    "otadtk.encoders": ("get_encoder", "list_models", "register_encoder"),
+    "otadtk.encoders.own": ("BaseEncoder",),
+    "otadtk.errors": (
+        *("AdapterError", "AudioError", "NotConvergedError"),
+        *("OtadtkError", "UsageError", "WeightsError"),
+    ),
+    "otadtk.metrics": ("FAD", "KAD", "OTAD", "compute_fad", "compute_kad", "compute_otad"),
+}
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
+
+__all__ = [
+    "FAD",
+    "KAD",
+    "OTAD",
+    "AdapterError",
+    "AudioError",
+    "BaseEncoder",
+    "NotConvergedError",
+    "OTADDiagnostics",
+    "OtadtkError",
+    "RiemannianAdapter",
+    "UsageError",
+    "WeightsError",
+    "__version__",
+    "compute_fad",
+    "compute_kad",
+    "compute_otad",
+    "get_encoder",
+    "list_models",
+    "load_adapter",
+    "register_encoder",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULE_OF:
+        raise AttributeError(f"module 'otadtk' has no attribute {name!r}")
+    return getattr(importlib.import_module(_MODULE_OF[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,56 @@
+# make demo    set up, synthesise two folders of sound, score them, show the worst clips
+# make test    set up, run all tests
+# make setup   virtual environment, dependencies and the YAMNet weights
+# make lint    ruff and mypy
+# make bench   measure (DATA=folder of audio)
+# make wheel   a wheel with the YAMNet weights inside, in dist/
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+PIP_QUIET := -q --disable-pip-version-check
+WORKERS ?= 2
+
+.PHONY: demo test setup lint bench wheel clean
+.DEFAULT_GOAL := demo
+
+# The constraints pin torch: a plain `torch` may pull gigabytes of CUDA packages.
+$(INSTALLED): pyproject.toml constraints.txt
+	@echo "Setting up $(VENV) ..."
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] < (3, 14))' \
+	  || { echo "otadtk needs Python 3.10 to 3.13; name one with PYTHON=..." >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) \
+	  || { echo "$(PYTHON) cannot make a virtual environment; install its venv module" >&2; exit 1; }
+	$(BIN)/python -m pip install $(PIP_QUIET) -c constraints.txt -e ".[dev]"
+	@touch $@
+
+setup: $(INSTALLED)
+	@$(BIN)/otadtk-list-models --fetch yamnet
+
+demo: setup
+	@$(BIN)/otadtk-demo demo
+
+test: setup
+	$(BIN)/python -m pytest
+
+lint: $(INSTALLED)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: setup
+	@test -n "$(DATA)" || { echo "make bench needs a folder of audio: make bench DATA=path" >&2; exit 2; }
+	$(BIN)/python benchmarks/embedding.py "$(DATA)"
+
+wheel: setup
+	@rm -rf src/otadtk/bundled && mkdir src/otadtk/bundled
+	@trap 'rm -rf src/otadtk/bundled' EXIT; \
+	  $(BIN)/python -c 'from otadtk.encoders import get_spec; from otadtk.weights import find_converted; \
+	    s = get_spec("yamnet"); print(find_converted(s.name, s.weights))' \
+	    | xargs -I{} cp {} src/otadtk/bundled/ && \
+	  $(BIN)/python -m pip wheel $(PIP_QUIET) --no-deps --wheel-dir dist .
+	@ls -l dist/*.whl
+
+clean:
+	rm -rf $(VENV) dist demo src/otadtk/bundled

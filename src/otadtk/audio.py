@@ -1,0 +1,207 @@
+"""Finds audio files, decodes them to mono at the rate an encoder wants, and audits each on the way."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from otadtk.errors import AudioError
+
+logger = logging.getLogger(__name__)
+
+LIBSNDFILE_SUFFIXES = frozenset(
+    {".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3", ".aif", ".aiff", ".aifc", ".caf"}
+)
+PYAV_SUFFIXES = frozenset({".m4a", ".aac", ".webm", ".mp4"})
+AUDIO_SUFFIXES = LIBSNDFILE_SUFFIXES | PYAV_SUFFIXES
+
+CACHE_FOLDERS = frozenset({"convert", "embeddings", "embedding", "fad_stats", "kad_stats", "stats"})
+"""Where kadtk, fadtk and otadtk 0.1.2 keep their caches, converted audio among them."""
+
+SILENCE_PEAK = 1e-4
+FULL_SCALE = 0.999
+CLIPPED_FRACTION = 1e-3
+"""A clip counts as clipped when this share of its samples lies in runs of three at full scale."""
+
+_BLOCK_FRAMES = 1 << 18
+
+Samples = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What decoding one clip showed; ``clipped`` is the share of samples in full-scale runs."""
+
+    seconds: float
+    sample_rate: int
+    channels: int
+    peak: float
+    clipped: float
+
+    def flags(self, minimum_seconds: float) -> tuple[str, ...]:
+        """What is odd about the clip though it can be scored: silent, clipped, short."""
+        checks = {
+            "silent": self.peak < SILENCE_PEAK,
+            "clipped": self.clipped >= CLIPPED_FRACTION,
+            "short": self.seconds < minimum_seconds,
+        }
+        return tuple(name for name, found in checks.items() if found)
+
+
+def find_audio(place: Path, *, recursive: bool = True) -> list[Path]:
+    """Audio files below a folder in a stable order, or the file itself.
+
+    Hidden files and the cache folders of kadtk, fadtk and otadtk 0.1.2 are passed over; symbolic
+    links are followed, each folder once.
+    """
+    if place.is_file():
+        return [place]
+    if not place.is_dir():
+        raise AudioError(f"There is no file or folder {place}.")
+    files = sorted(_walk(place, recursive), key=lambda path: path.relative_to(place).parts)
+    if not files:
+        hint = "" if recursive else " (subfolders were left out by --no-recursive)"
+        known = " ".join(sorted(suffix[1:] for suffix in AUDIO_SUFFIXES))
+        raise AudioError(f"There are no audio files in {place}{hint}; known types: {known}.")
+    return files
+
+
+def _walk(root: Path, recursive: bool) -> Iterator[Path]:
+    seen: set[tuple[int, int]] = set()
+    for folder, subfolders, names in os.walk(root, followlinks=True):
+        status = Path(folder).stat()
+        if (status.st_dev, status.st_ino) in seen:  # a loop of symbolic links
+            subfolders.clear()
+            continue
+        seen.add((status.st_dev, status.st_ino))
+        caches = [name for name in subfolders if name in CACHE_FOLDERS]
+        for cache in caches:
+            logger.info("%s is taken for another tool's cache and left out", Path(folder) / cache)
+        kept = [n for n in subfolders if n not in CACHE_FOLDERS and not n.startswith(".")]
+        subfolders[:] = sorted(kept) if recursive else []
+        for name in names:
+            path = Path(folder) / name
+            if not name.startswith(".") and path.suffix.lower() in AUDIO_SUFFIXES:
+                yield path
+
+
+class AudioReader:
+    """Streams one file as mono float32 blocks at a given rate; ``audit`` is there at the end.
+
+    A file of any length passes through in bounded memory.
+    """
+
+    def __init__(self, path: Path, sample_rate: int) -> None:
+        self._path = path
+        self._sample_rate = sample_rate
+        self._tally: _Tally | None = None
+
+    def __iter__(self) -> Iterator[Samples]:
+        """Mono blocks; an ``AudioError`` with the reason when the file cannot be scored."""
+        import soxr
+
+        resampler = None
+        for block, rate in _decode(self._path):
+            if self._tally is None:
+                self._tally = _Tally(rate, block.shape[1])
+                if rate != self._sample_rate:
+                    resampler = soxr.ResampleStream(rate, self._sample_rate, 1, quality="HQ")
+            self._tally.add(block)
+            mono = block[:, 0] if block.shape[1] == 1 else block.mean(axis=1)
+            yield mono if resampler is None else resampler.resample_chunk(mono)
+        if self._tally is None or self._tally.frames == 0:
+            raise AudioError("it has no samples")
+        if resampler is not None:
+            yield resampler.resample_chunk(np.zeros(0, dtype=np.float32), last=True)
+
+    @property
+    def audit(self) -> Audit:
+        """What was seen of the file, once it has been read to its end."""
+        assert self._tally is not None, "the file has not been read"
+        return self._tally.audit()
+
+
+class _Tally:
+    """Collects the audit block by block."""
+
+    def __init__(self, sample_rate: int, channels: int) -> None:
+        self._sample_rate = sample_rate
+        self._channels = channels
+        self._peak = 0.0
+        self._clipped = 0
+        self.frames = 0
+
+    def add(self, block: Samples) -> None:
+        magnitude = np.abs(block)
+        peak = float(magnitude.max(initial=0.0))
+        if not np.isfinite(peak):  # a NaN or an infinity anywhere makes the maximum so
+            raise AudioError("it contains NaN or infinite samples")
+        if peak >= FULL_SCALE and len(block) >= 3:
+            full = magnitude >= FULL_SCALE
+            run = full[:-2] & full[1:-1] & full[2:]
+            inside = np.zeros_like(full)
+            inside[:-2] |= run
+            inside[1:-1] |= run
+            inside[2:] |= run
+            self._clipped += int(inside.sum())
+        self._peak = max(self._peak, peak)
+        self.frames += len(block)
+
+    def audit(self) -> Audit:
+        samples = max(1, self.frames * self._channels)
+        return Audit(
+            seconds=self.frames / self._sample_rate,
+            sample_rate=self._sample_rate,
+            channels=self._channels,
+            peak=self._peak,
+            clipped=self._clipped / samples,
+        )
+
+
+def _decode(path: Path) -> Iterator[tuple[Samples, int]]:
+    """(block of frames × channels, rate) until the end of the file."""
+    decode = _decode_pyav if path.suffix.lower() in PYAV_SUFFIXES else _decode_libsndfile
+    try:
+        yield from decode(path)
+    except OSError as error:
+        raise AudioError(f"it cannot be read: {error.strerror or error}") from error
+
+
+def _decode_libsndfile(path: Path) -> Iterator[tuple[Samples, int]]:
+    import soundfile
+
+    try:
+        with path.open("rb") as handle:
+            if os.fstat(handle.fileno()).st_size == 0:
+                raise AudioError("the file is empty")
+            with soundfile.SoundFile(handle) as file:
+                rate = int(file.samplerate)
+                while len(block := file.read(_BLOCK_FRAMES, dtype="float32", always_2d=True)):
+                    yield block, rate
+    except soundfile.LibsndfileError as error:
+        raise AudioError(f"it is not readable audio: {error.error_string}") from error
+
+
+def _decode_pyav(path: Path) -> Iterator[tuple[Samples, int]]:
+    try:
+        import av
+    except ImportError:
+        raise AudioError(
+            f'{path.suffix} files need PyAV: pip install "otadtk[av]", or convert them to flac'
+        ) from None
+    try:
+        with av.open(str(path)) as container:
+            if not container.streams.audio:
+                raise AudioError("it has no audio stream")
+            to_float = av.AudioResampler(format="fltp")
+            for coded in container.decode(audio=0):
+                for frame in to_float.resample(coded):
+                    yield frame.to_ndarray().T.astype(np.float32), int(frame.sample_rate)
+    except av.FFmpegError as error:
+        raise AudioError(f"it is not readable audio: {error.strerror}") from error

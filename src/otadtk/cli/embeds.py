@@ -1,0 +1,70 @@
+"""``otadtk-embeds -m MODEL -d DIR …``: fill the embedding cache without scoring."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from otadtk.cli.command import EXIT_CODES, add_common_options, execute
+from otadtk.errors import AudioError
+
+logger = logging.getLogger(__name__)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; gives its exit code."""
+    return execute(_parser(), _run, arguments)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="otadtk-embeds",
+        description="Embed folders of audio into the cache that otadtk scores from.",
+        epilog=EXIT_CODES,
+    )
+    parser.add_argument("-m", "--model", nargs="+", required=True, help="encoder names")
+    parser.add_argument(
+        "-d", "--dirs", nargs="+", type=Path, required=True, help="folders or files of audio"
+    )
+    add_common_options(parser)
+    return parser
+
+
+def _run(options: argparse.Namespace) -> None:
+    from otadtk.embed import LazyEncoder, embed
+    from otadtk.encoders import get_spec
+    from otadtk.store import EmbeddingStore
+
+    store = EmbeddingStore(options.cache_dir)
+    encoders = [
+        LazyEncoder(get_spec(name), options.device, options.weights) for name in options.model
+    ]
+    failures = []
+    for encoder in encoders:
+        for folder in options.dirs:
+            started = time.perf_counter()
+            try:
+                embedded = embed(
+                    folder,
+                    encoder,
+                    store,
+                    recursive=options.recursive,
+                    workers=options.workers,
+                    force=options.force_emb_encode,
+                    on_error=options.on_error,
+                )
+            except AudioError as error:  # the other folders are embedded all the same
+                failures.append(str(error))
+                continue
+            seconds = time.perf_counter() - started
+            for clip in embedded.bad:
+                logger.warning("left out: %s: %s", clip.path, clip.reason)
+            print(
+                f"{encoder.spec.name} {folder}: {len(embedded.files)} clips, "
+                f"{embedded.encoded} embedded now, {seconds:.1f} s"
+            )
+    if failures:
+        raise AudioError("\n".join(failures))

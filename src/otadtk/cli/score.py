@@ -1,0 +1,221 @@
+"""``otadtk MODEL REF EVAL``: the distance of two folders of audio, and the clips that cause it."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import io
+import logging
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from otadtk.cli.command import (
+    EXIT_CODES,
+    add_common_options,
+    check_output,
+    execute,
+    positive_float,
+    positive_int,
+)
+from otadtk.errors import NotConvergedError, UsageError
+
+if TYPE_CHECKING:
+    from otadtk.diagnosis import OTADDiagnostics
+    from otadtk.embed import EmbeddingSet
+    from otadtk.metrics import AudioMetric, EmbeddingOptions
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_EPSILON = 0.1
+DEFAULT_TOP_K = 10
+_FLAGS_SHOWN = 10
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; gives its exit code."""
+    return execute(_parser(), _run, arguments)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="otadtk",
+        description="How far is a folder of evaluated clips from a folder of reference clips, "
+        "and which clips are bad? The score goes to stdout, notes and progress to stderr.",
+        epilog=EXIT_CODES,
+    )
+    parser.add_argument("model", help="an encoder of otadtk-list-models, or path/to/file.py:Class")
+    parser.add_argument("ref", type=Path, help="folder (or file) of reference clips")
+    parser.add_argument("eval", type=Path, help="folder (or file) of evaluated clips")
+
+    metric = parser.add_argument_group("metric (default: OTAD)").add_mutually_exclusive_group()
+    metric.add_argument("--fad", action="store_true", help="Fréchet Audio Distance instead")
+    metric.add_argument("--kad", action="store_true", help="Kernel Audio Distance instead")
+    parser.add_argument(
+        *("--bandwidth",),
+        type=positive_float,
+        metavar="SIGMA",
+        help="of KAD's kernel (default: median distance within the evaluated set)",
+    )
+
+    otad = parser.add_argument_group("OTAD")
+    otad.add_argument(
+        *("--variant",),
+        choices=["agnostic", "native", "raw"],
+        help="ground metric (default: agnostic if the encoder has that adapter, else raw)",
+    )
+    otad.add_argument(
+        *("--epsilon",),
+        type=positive_float,
+        metavar="E",
+        help=f"entropic regularisation (default: {DEFAULT_EPSILON})",
+    )
+    otad.add_argument("--adapter-checkpoint", type=Path, metavar="FILE", help="an adapter file")
+    otad.add_argument(
+        "--diagnose", action="store_true", help="print the clips of largest transport cost"
+    )
+    otad.add_argument(
+        *("--top-k",),
+        type=positive_int,
+        metavar="K",
+        help=f"how many clips --diagnose prints (default: {DEFAULT_TOP_K})",
+    )
+    otad.add_argument("--diag-out", type=Path, metavar="CSV", help="write file,cj of every clip")
+    otad.add_argument("--indiv", type=Path, metavar="CSV", help="the same, sorted by cost")
+    otad.add_argument(
+        "--strict", action="store_true", help="exit 5 when the solver has not converged"
+    )
+    parser.add_argument("--csv", type=Path, metavar="CSV", help="append the score as one row")
+    add_common_options(parser)
+    return parser
+
+
+def _run(options: argparse.Namespace) -> None:
+    _check_combination(options)
+    for path in (options.diag_out, options.indiv, options.csv):
+        check_output(path)
+    metric = _metric(options)
+    reference = metric.embed(options.ref, workers=options.workers)
+    evaluated = metric.embed(options.eval, workers=options.workers)
+    _describe(metric, {"reference": reference, "evaluated": evaluated})
+    started = time.perf_counter()
+    diagnostics = None
+    if options.fad or options.kad:
+        score, variant = metric.distance(reference.vectors, evaluated.vectors), ""
+    else:
+        diagnostics = _diagnose(metric, reference, evaluated, strict=options.strict)
+        score, variant = diagnostics.score, diagnostics.variant
+    seconds = time.perf_counter() - started
+
+    if options.csv is not None:
+        row = [metric.name, options.model, variant, options.ref, options.eval, score, seconds]
+        _append_row(options.csv, row)
+    print(f"{metric.name}: {score:.6f}")
+    if diagnostics is None:
+        return
+    if options.diagnose:
+        _print_worst(diagnostics, options.top_k or DEFAULT_TOP_K)
+    if options.diag_out is not None:
+        diagnostics.to_csv(options.diag_out)
+        logger.info("per-clip costs are in %s", options.diag_out)
+    if options.indiv is not None:
+        diagnostics.to_csv(options.indiv, ascending=True)
+        logger.info("per-clip costs, sorted, are in %s", options.indiv)
+
+
+def _check_combination(options: argparse.Namespace) -> None:
+    """An option that would do nothing is an error, never silently dropped."""
+    if options.bandwidth is not None and not options.kad:
+        raise UsageError("--bandwidth belongs to --kad; remove it or add --kad.")
+    if options.fad or options.kad:
+        names = ("variant", "epsilon", "adapter_checkpoint", "diagnose", "top_k", "diag_out")
+        for name in (*names, "indiv", "strict"):
+            if getattr(options, name) not in (None, False):
+                flag = "--" + name.replace("_", "-")
+                raise UsageError(f"{flag} belongs to OTAD; remove it, or --fad and --kad.")
+    if options.top_k is not None and not options.diagnose:
+        raise UsageError("--top-k belongs to --diagnose; remove it or add --diagnose.")
+
+
+def _metric(options: argparse.Namespace) -> AudioMetric:
+    from otadtk.metrics import FAD, KAD, OTAD
+
+    common: EmbeddingOptions = {
+        "device": options.device,
+        "weights": options.weights,
+        "cache_dir": options.cache_dir,
+        "recursive": options.recursive,
+        "on_error": options.on_error,
+        "force_recompute": options.force_emb_encode,
+    }
+    if options.fad:
+        return FAD(options.model, **common)
+    if options.kad:
+        return KAD(options.model, bandwidth=options.bandwidth, **common)
+    return OTAD(
+        options.model,
+        variant=options.variant,
+        epsilon=options.epsilon or DEFAULT_EPSILON,
+        adapter_checkpoint=options.adapter_checkpoint,
+        **common,
+    )
+
+
+def _describe(metric: AudioMetric, sides: dict[str, EmbeddingSet]) -> None:
+    """Notes on what is being compared: counts, files left out, odd clips."""
+    minimum = metric.spec.minimum_samples / metric.spec.sample_rate
+    for name, side in sides.items():
+        cached = len(side.files) - side.encoded
+        logger.info("%d %s clips (%d from the cache)", len(side.files), name, cached)
+        for clip in side.bad:
+            logger.warning("left out: %s: %s", clip.path, clip.reason)
+        flagged: dict[str, list[Path]] = {}
+        for file, audit in zip(side.files, side.audits, strict=True):
+            for flag in audit.flags(minimum):
+                flagged.setdefault(flag, []).append(file)
+        for flag, files in flagged.items():
+            shown = ", ".join(str(file) for file in files[:_FLAGS_SHOWN])
+            more = f" and {len(files) - _FLAGS_SHOWN} more" if len(files) > _FLAGS_SHOWN else ""
+            logger.warning("%d %s clips are %s: %s%s", len(files), name, flag, shown, more)
+
+
+def _diagnose(
+    metric: AudioMetric, reference: EmbeddingSet, evaluated: EmbeddingSet, *, strict: bool
+) -> OTADDiagnostics:
+    from otadtk.metrics import OTAD
+
+    assert isinstance(metric, OTAD)
+    diagnostics = metric.diagnose_embedded(reference, evaluated)
+    divergence = diagnostics.divergence
+    assert divergence is not None
+    logger.info(
+        "OTAD with %s, variant %s, epsilon %g: %d iterations, marginal error %.1e",
+        *(metric.model_name, metric.variant, metric.epsilon),
+        *(divergence.iterations, divergence.marginal_error),
+    )
+    if strict and not divergence.converged:
+        raise NotConvergedError(
+            f"The solver stopped at a marginal error of {divergence.marginal_error:.1e}; "
+            "try a larger --epsilon."
+        )
+    return diagnostics
+
+
+def _print_worst(diagnostics: OTADDiagnostics, count: int) -> None:
+    flags = dict(zip(diagnostics.files, diagnostics.flags, strict=True))
+    print(f"\n{'c_j':>12}  worst clips")
+    for file, cost in diagnostics.top_k(count):
+        note = f"  [{', '.join(flags[file])}]" if flags[file] else ""
+        print(f"{cost:12.6g}  {file}{note}")
+
+
+def _append_row(path: Path, row: Sequence[object]) -> None:
+    """Append to the CSV, with its header when the file is new, in one write."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    if not path.exists() or path.stat().st_size == 0:
+        writer.writerow(["metric", "model", "variant", "ref", "eval", "score", "time"])
+    writer.writerow(row)
+    with path.open("ab") as file:
+        file.write(text.getvalue().encode("utf-8", "surrogateescape"))

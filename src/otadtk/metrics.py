@@ -1,0 +1,327 @@
+"""OTAD, FAD and KAD: encoder, adapter and distance behind one interface, on folders or arrays."""
+
+from __future__ import annotations
+
+import logging
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal, TypedDict, final, overload
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from otadtk.adapter import VARIANTS, find_adapter
+from otadtk.adapter.files import adapter_for, read_adapter
+from otadtk.adapter.network import RiemannianAdapter
+from otadtk.device import resolve_device
+from otadtk.diagnosis import OTADDiagnostics
+from otadtk.distances.frechet import frechet_distance
+from otadtk.distances.kernel import Kernel, kernel_distance
+from otadtk.distances.result import Divergence
+from otadtk.distances.sinkhorn import sinkhorn_divergence
+from otadtk.embed import EmbeddingSet, LazyEncoder, OnError, embed
+from otadtk.encoders import Encoder, get_spec
+from otadtk.errors import UsageError
+from otadtk.store import EmbeddingStore
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+logger = logging.getLogger(__name__)
+
+PathLike = str | Path
+Array = NDArray[np.floating]
+
+
+@overload
+def compute_otad(
+    embeddings_ref: Array,
+    embeddings_test: Array,
+    *,
+    adapter: RiemannianAdapter | None = None,
+    epsilon: float = 0.1,
+    return_sample_costs: Literal[False] = False,
+    device: str | None = None,
+) -> float: ...
+@overload
+def compute_otad(
+    embeddings_ref: Array,
+    embeddings_test: Array,
+    *,
+    adapter: RiemannianAdapter | None = None,
+    epsilon: float = 0.1,
+    return_sample_costs: Literal[True],
+    device: str | None = None,
+) -> tuple[float, NDArray[np.float64]]: ...
+def compute_otad(
+    embeddings_ref: Array,
+    embeddings_test: Array,
+    *,
+    adapter: RiemannianAdapter | None = None,
+    epsilon: float = 0.1,
+    return_sample_costs: bool = False,
+    device: str | None = None,
+) -> float | tuple[float, NDArray[np.float64]]:
+    """The OTAD of two sets of embeddings, and with ``return_sample_costs`` the costs c_j too.
+
+    >>> import numpy as np
+    >>> from otadtk import compute_otad
+    >>> x = np.random.default_rng(0).normal(size=(50, 4)).astype(np.float32)
+    >>> round(compute_otad(x, x + 1.0), 4)
+    4.0
+    """
+    divergence = _transport(embeddings_ref, embeddings_test, adapter, epsilon, device)
+    if return_sample_costs:
+        return divergence.value, divergence.cj
+    return divergence.value
+
+
+def compute_fad(embeddings_ref: Array, embeddings_test: Array) -> float:
+    """The Fréchet Audio Distance of two sets of embeddings."""
+    return frechet_distance(embeddings_ref, embeddings_test)
+
+
+def compute_kad(
+    embeddings_ref: Array,
+    embeddings_test: Array,
+    bandwidth: float | None = None,
+    kernel: Kernel = "gaussian",
+    scale: bool = True,
+) -> float:
+    """The Kernel Audio Distance of two sets of embeddings, as kadtk defines it."""
+    distance = kernel_distance(
+        embeddings_ref, embeddings_test, bandwidth=bandwidth, kernel=kernel, scale=scale
+    )
+    return distance.value
+
+
+def _transport(
+    ref: Array,
+    test: Array,
+    adapter: RiemannianAdapter | None,
+    epsilon: float,
+    device: str | None,
+) -> Divergence:
+    """Adapter and divergence, with a warning unless it converged."""
+    place = resolve_device(device)
+    x, y = torch.as_tensor(ref).to(place), torch.as_tensor(test).to(place)
+    if adapter is not None:
+        adapter = adapter.to(place).eval()
+        if x.shape[-1] != adapter.input_dim:
+            raise UsageError(
+                f"The adapter is for d = {adapter.input_dim}, the embeddings have {x.shape[-1]}."
+            )
+        with torch.inference_mode():
+            x, y = adapter(x.float()), adapter(y.float())
+    divergence = sinkhorn_divergence(x, y, epsilon=epsilon)
+    if not divergence.converged:
+        logger.warning(
+            "the solver stopped after %d iterations at a marginal error of %.1e, "
+            "so the score and c_j are approximate; try a larger epsilon",
+            divergence.iterations,
+            divergence.marginal_error,
+        )
+    return divergence
+
+
+class EmbeddingOptions(TypedDict, total=False):
+    """How audio becomes embeddings; the same for every metric."""
+
+    device: str | None
+    """"cpu", "cuda", …; by default CUDA where there is one."""
+    encoder: Encoder | None
+    """A loaded encoder, instead of ``model``."""
+    weights: PathLike | None
+    """One's own copy of the encoder's published weights."""
+    cache_dir: PathLike | None
+    """Where the embedding store lies."""
+    recursive: bool
+    """Whether subfolders count (they do)."""
+    on_error: OnError
+    """"fail" on bad audio (default) or "skip" it."""
+    force_recompute: bool
+    """Embed again what the store has."""
+
+
+class AudioMetric(ABC):
+    """A distance between two folders of audio through one encoder. Subclasses say which distance."""
+
+    name: ClassVar[str]
+
+    def __init__(self, model: str = "yamnet", **options: Unpack[EmbeddingOptions]) -> None:
+        encoder, cache_dir = options.get("encoder"), options.get("cache_dir")
+        self.device = options.get("device")
+        self.spec = encoder.spec if encoder is not None else get_spec(model)
+        self.model_name = self.spec.name
+        weights = options.get("weights")
+        own = Path(weights) if weights is not None else None
+        self._encoder = LazyEncoder(self.spec, self.device, own, encoder)
+        self._store = EmbeddingStore(Path(cache_dir) if cache_dir is not None else None)
+        self._recursive = options.get("recursive", True)
+        self._on_error = options.get("on_error", "fail")
+        self._force = options.get("force_recompute", False)
+        unknown = options.keys() - EmbeddingOptions.__annotations__.keys()
+        if unknown:
+            raise TypeError(f"{type(self).__name__} has no option {sorted(unknown)[0]!r}")
+
+    @abstractmethod
+    def distance(self, ref: Array, test: Array) -> float:
+        """The distance of two sets of embeddings."""
+
+    @final
+    def embed(self, place: PathLike, *, workers: int | None = None) -> EmbeddingSet:
+        """The embeddings of a folder or a file, from the store where it has them."""
+        return embed(
+            place,
+            self._encoder,
+            self._store,
+            recursive=self._recursive,
+            workers=workers,
+            force=self._force,
+            on_error=self._on_error,
+        )
+
+    @final
+    def cache_embeddings(self, audio_dir: PathLike, *, workers: int | None = None) -> list[Path]:
+        """Embed a folder into the store; gives the store's files in the order of the clips."""
+        embedded = self.embed(audio_dir, workers=workers)
+        return [self._store.path(digest, self.spec.fingerprint) for digest in embedded.digests]
+
+    @final
+    def score(self, ref: PathLike, eval: PathLike, *, workers: int | None = None) -> float:
+        """The distance of the evaluated clips from the reference clips."""
+        reference = self.embed(ref, workers=workers)
+        evaluated = self.embed(eval, workers=workers)
+        return self.distance(reference.vectors, evaluated.vectors)
+
+
+@final
+class FAD(AudioMetric):
+    """The Fréchet Audio Distance."""
+
+    name = "FAD"
+
+    def distance(self, ref: Array, test: Array) -> float:
+        """The Fréchet distance of two sets of embeddings."""
+        return compute_fad(ref, test)
+
+
+@final
+class KAD(AudioMetric):
+    """The Kernel Audio Distance; ``bandwidth`` defaults to the median over the evaluated set."""
+
+    name = "KAD"
+
+    def __init__(
+        self,
+        model: str = "yamnet",
+        *,
+        bandwidth: float | None = None,
+        **options: Unpack[EmbeddingOptions],
+    ) -> None:
+        super().__init__(model, **options)
+        self.bandwidth = bandwidth
+
+    def distance(self, ref: Array, test: Array) -> float:
+        """The kernel distance of two sets of embeddings; ``bandwidth`` is then the one used."""
+        result = kernel_distance(ref, test, bandwidth=self.bandwidth)
+        logger.info("KAD bandwidth %.6g", result.bandwidth)
+        return result.value
+
+
+@dataclass(frozen=True)
+class IndividualResult:
+    """One evaluated clip and its transport cost."""
+
+    file: Path
+    cj: float
+
+
+@final
+class OTAD(AudioMetric):
+    """The Optimal Transport Audio Distance (Eq. 6) and the cost of each clip (Eq. 7).
+
+    ``variant`` chooses the ground metric: "raw" embeddings, or the "agnostic" or "native" adapter
+    of the encoder. Without it: agnostic where an adapter is known, otherwise raw; ``variant`` then
+    says which.
+    """
+
+    name = "OTAD"
+
+    def __init__(
+        self,
+        model: str = "yamnet",
+        *,
+        variant: str | None = None,
+        epsilon: float = 0.1,
+        adapter: RiemannianAdapter | None = None,
+        adapter_checkpoint: PathLike | None = None,
+        **options: Unpack[EmbeddingOptions],
+    ) -> None:
+        super().__init__(model, **options)
+        if not 0.0 < epsilon < float("inf"):
+            raise UsageError(f"epsilon must be a positive number, not {epsilon}.")
+        if variant is not None and variant not in VARIANTS:
+            raise UsageError(f"Unknown variant {variant!r}; choose from {', '.join(VARIANTS)}.")
+        self.epsilon = float(epsilon)
+        self.adapter = adapter
+        if adapter is not None:
+            self.variant = variant or "custom"
+        elif adapter_checkpoint is not None:
+            if variant == "raw":
+                raise UsageError("The raw variant uses no adapter, but a checkpoint is given.")
+            self.adapter, found = read_adapter(Path(adapter_checkpoint), self.spec)
+            self.variant = variant or found
+        else:
+            known = find_adapter(self.model_name, "agnostic") is not None
+            self.variant = variant or ("agnostic" if known else "raw")
+            self.adapter = adapter_for(self.spec, self.variant)
+
+    def distance(self, ref: Array, test: Array) -> float:
+        """The debiased transport cost between two sets of embeddings."""
+        return self.transport(ref, test).value
+
+    def transport(self, ref: Array, test: Array) -> Divergence:
+        """The full result of the solver for two sets of embeddings."""
+        return _transport(ref, test, self.adapter, self.epsilon, self.device)
+
+    def diagnose(
+        self, ref: PathLike, eval: PathLike, *, workers: int | None = None
+    ) -> OTADDiagnostics:
+        """The score and the transport cost of every evaluated clip."""
+        reference = self.embed(ref, workers=workers)
+        return self.diagnose_embedded(reference, self.embed(eval, workers=workers))
+
+    def diagnose_embedded(
+        self, reference: EmbeddingSet, evaluated: EmbeddingSet
+    ) -> OTADDiagnostics:
+        """The same for sets that are embedded already."""
+        divergence = self.transport(reference.vectors, evaluated.vectors)
+        minimum = self.spec.minimum_samples / self.spec.sample_rate
+        return OTADDiagnostics(
+            score=divergence.value,
+            cj=divergence.cj,
+            files=list(evaluated.files),
+            model_name=self.model_name,
+            variant=self.variant,
+            epsilon=self.epsilon,
+            flags=[audit.flags(minimum) for audit in evaluated.audits],
+            divergence=divergence,
+        )
+
+    def score_individual(
+        self,
+        ref: PathLike,
+        eval: PathLike,
+        *,
+        csv: PathLike | None = None,
+        workers: int | None = None,
+    ) -> list[IndividualResult]:
+        """Every evaluated clip with its cost, best first; also written to ``csv`` if given."""
+        diagnostics = self.diagnose(ref, eval, workers=workers)
+        if csv is not None:
+            diagnostics.to_csv(csv, ascending=True)
+        ordered = diagnostics.top_k(len(diagnostics.files), ascending=True)
+        return [IndividualResult(file, cost) for file, cost in ordered]
