@@ -89,7 +89,9 @@ def strangers_in_shifted_windows(side: int) -> torch.Tensor:
     edges = torch.tensor([side - _WINDOW, side - _WINDOW // 2], device="cpu")
     region = torch.bucketize(torch.arange(side, device="cpu"), edges, right=True)
     regions = 3 * region[:, None] + region[None, :]
-    windows = regions.unfold(0, _WINDOW, _WINDOW).unfold(1, _WINDOW, _WINDOW).reshape(-1, _WINDOW**2)
+    windows = (
+        regions.unfold(0, _WINDOW, _WINDOW).unfold(1, _WINDOW, _WINDOW).reshape(-1, _WINDOW**2)
+    )
     return torch.where(windows[:, None, :] == windows[:, :, None], 0.0, -100.0)
 
 
@@ -149,7 +151,7 @@ class ClapNetwork(nn.Module):
         stretched = functional.interpolate(
             normed, (_STRIPS * _IMAGE, _BANDS), mode="bicubic", align_corners=True
         )
-        strips = stretched[:, 0].unflatten(1, (_STRIPS, _IMAGE))
+        strips = stretched.view(-1, _STRIPS, _IMAGE, _BANDS)
         return strips.transpose(2, 3).reshape(-1, 1, _IMAGE, _IMAGE)
 
 
