@@ -219,3 +219,7 @@ def _append_row(path: Path, row: Sequence[object]) -> None:
     writer.writerow(row)
     with path.open("ab") as file:
         file.write(text.getvalue().encode("utf-8", "surrogateescape"))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
