@@ -1,0 +1,1 @@
+"""Distances between two sets of embeddings: pure functions of tensors, without files or state."""
