@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from otadtk.audio import Audit, AudioReader, find_audio
+from otadtk.audio import AudioReader, Audit, find_audio
 from otadtk.errors import AudioError
 from otadtk.synthesis import synthesise
 
@@ -86,7 +86,9 @@ class TestAudioReader:
 
     def test_opus(self, tmp_path: Path) -> None:
         path = tmp_path / "clip.opus"
-        soundfile.write(path, synthesise("bell", 0, 1.0, 48_000), 48_000, format="OGG", subtype="OPUS")
+        soundfile.write(
+            path, synthesise("bell", 0, 1.0, 48_000), 48_000, format="OGG", subtype="OPUS"
+        )
         samples, audit = read(path)
         assert audit.sample_rate == 48_000
         assert abs(len(samples) - 16_000) < 500
@@ -164,7 +166,12 @@ class TestAudioReader:
         samples, audit = read(tmp_path / f"a.{codec}")
         assert audit.sample_rate == 48_000
         assert abs(audit.seconds - 2.0) < 0.1
-        assert np.corrcoef(np.abs(np.fft.rfft(samples, 32_000)), np.abs(np.fft.rfft(clip, 96_000)[:16_001]))[0, 1] > 0.9
+        assert (
+            np.corrcoef(
+                np.abs(np.fft.rfft(samples, 32_000)), np.abs(np.fft.rfft(clip, 96_000)[:16_001])
+            )[0, 1]
+            > 0.9
+        )
 
     def test_pyav_on_garbage(self, tmp_path: Path) -> None:
         pytest.importorskip("av", reason="PyAV is not installed")

@@ -135,7 +135,11 @@ def test_fail_reports_all_bad_files_at_once(spoilt: Path, tmp_path: Path) -> Non
         embed(spoilt, logmel(), store)
     message = str(caught.value)
     assert message.startswith("3 of 6 files cannot be scored")
-    for name, reason in (("b_empty.wav", "empty"), ("b_text.mp3", "not readable"), ("b_nan", "NaN")):
+    for name, reason in (
+        ("b_empty.wav", "empty"),
+        ("b_text.mp3", "not readable"),
+        ("b_nan", "NaN"),
+    ):
         assert any(name in line and reason in line for line in message.splitlines())
     # the good ones are kept: after mending, only the mended are embedded
     assert embed(spoilt, logmel(), store, on_error="skip").encoded == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 import torch
 
 from otadtk import FAD, KAD, OTAD, RiemannianAdapter, compute_fad, compute_kad, compute_otad
+from otadtk.distances.sinkhorn import sinkhorn_divergence
 from otadtk.errors import UsageError
 from tests.references.cases import KERNEL_CASES, TRANSPORT_CASES, kernel_case, transport_case
 
@@ -50,11 +52,9 @@ class TestOTAD:
         score, cj = compute_otad(x, y, epsilon=2.0, return_sample_costs=True)
         assert cj.shape == (45,)
         assert (cj >= 0).all()
-        self_x, self_y = (
-            compute_otad(s, s + 1e3, epsilon=2.0, return_sample_costs=True)[1].sum() - 16e6
-            for s in (x.astype(float), y.astype(float))
-        )
-        assert score == pytest.approx(cj.sum() - 0.5 * (self_x + self_y), rel=1e-3)
+        result = sinkhorn_divergence(x, y, epsilon=2.0)
+        assert cj.sum() == pytest.approx(result.xy.value, rel=1e-9)
+        assert score == pytest.approx(cj.sum() - 0.5 * (result.xx.value + result.yy.value))
 
     def test_an_outlier_costs_most(self, sets: tuple[np.ndarray, np.ndarray]) -> None:
         x, y = sets
@@ -148,14 +148,18 @@ class TestKAD:
             assert found == pytest.approx(expected * (100 if scale else 1), rel=1e-6)
 
     def test_same_distribution_is_zero_on_average(self, rng: np.random.Generator) -> None:
-        values = [compute_kad(rng.normal(size=(40, 5)), rng.normal(size=(40, 5))) for _ in range(60)]
+        values = [
+            compute_kad(rng.normal(size=(40, 5)), rng.normal(size=(40, 5))) for _ in range(60)
+        ]
         assert abs(np.mean(values)) < 4 * np.std(values) / np.sqrt(60)
         assert min(values) < 0
 
     def test_identical_evaluated_clips(self) -> None:
         assert np.isfinite(compute_kad(np.eye(4), np.ones((5, 4))))
 
-    @pytest.mark.parametrize("options", [{"kernel": "cubic"}, {"bandwidth": 0.0}, {"bandwidth": -1}])
+    @pytest.mark.parametrize(
+        "options", [{"kernel": "cubic"}, {"bandwidth": 0.0}, {"bandwidth": -1}]
+    )
     def test_bad_options(self, options: dict[str, object]) -> None:
         with pytest.raises(UsageError):
             compute_kad(np.eye(4), np.eye(4), **options)  # type: ignore[arg-type]
@@ -165,11 +169,11 @@ class TestKAD:
 @pytest.mark.parametrize(
     ("x", "y", "message"),
     [
-        (np.full((3, 2), np.nan), np.ones((3, 2)), "reference embeddings contain NaN"),
-        (np.ones((3, 2)), np.full((3, 2), np.inf), "evaluated embeddings contain NaN or infinite"),
-        (np.ones((3, 2)), np.ones((3, 4)), "different dimension: 2 and 4"),
-        (np.ones((0, 2)), np.ones((3, 2)), "the reference set has 0"),
-        (np.ones(3), np.ones((3, 2)), r"must be \(samples, dim\)"),
+        (np.full((3, 2), np.nan), np.ones((3, 2)), "NaN or infinite"),
+        (np.ones((3, 2)), np.full((3, 2), np.inf), "NaN or infinite"),
+        (np.ones((3, 2)), np.ones((3, 4)), "dimension: 2 and 4"),
+        (np.ones((0, 2)), np.ones((3, 2)), "empty|has 0"),
+        (np.ones(3), np.ones((3, 2)), r"\(samples, dim"),
     ],
 )
 def test_bad_arrays(metric: object, x: np.ndarray, y: np.ndarray, message: str) -> None:
@@ -191,7 +195,7 @@ def test_bad_epsilon(epsilon: float) -> None:
         lambda: compute_otad(np.eye(3), np.eye(3), epsilon=epsilon),
         lambda: OTAD("logmel", epsilon=epsilon),
     ):
-        with pytest.raises(UsageError, match="epsilon must be a positive number"):
+        with pytest.raises(UsageError, match="epsilon must be a positive"):
             call()
 
 
@@ -234,7 +238,8 @@ class TestFolders:
     def test_not_converged_warns(
         self, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("otadtk.distances.sinkhorn.MAX_ITERATIONS", 1)
+        hasty = partial(sinkhorn_divergence, max_iterations=1)
+        monkeypatch.setattr("otadtk.metrics.sinkhorn_divergence", hasty)
         rng = np.random.default_rng(0)
-        compute_otad(10 * rng.normal(size=(40, 4)), 10 * rng.normal(size=(40, 4)), epsilon=0.01)
-        assert "approximate; try a larger epsilon" in caplog.text
+        compute_otad(rng.normal(size=(40, 4)), rng.normal(size=(40, 4)), epsilon=0.5)
+        assert "Not converged" in caplog.text

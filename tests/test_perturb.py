@@ -82,7 +82,9 @@ def test_dropouts_are_silent_and_the_rest_untouched(clip: np.ndarray) -> None:
 
 
 def test_clipping_saturates_that_share(clip: np.ndarray) -> None:
-    assert (np.abs(module.clip_samples(clip, share=0.2)) == 1.0).mean() == pytest.approx(0.2, abs=0.01)
+    assert (np.abs(module.clip_samples(clip, share=0.2)) == 1.0).mean() == pytest.approx(
+        0.2, abs=0.01
+    )
 
 
 def test_band_limit_removes_what_lies_above() -> None:
@@ -99,7 +101,11 @@ def test_loop_repeats(clip: np.ndarray) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "strength", "samples", "message"),
-    [("wobble", 0.5, 10, "known: noise"), ("noise", 1.5, 10, "between 0 and 1"), ("noise", 0.5, 0, "empty")],
+    [
+        ("wobble", 0.5, 10, "known: noise"),
+        ("noise", 1.5, 10, "between 0 and 1"),
+        ("noise", 0.5, 0, "empty"),
+    ],
 )
 def test_bad_arguments(kind: str, strength: float, samples: int, message: str) -> None:
     with pytest.raises(UsageError, match=message):

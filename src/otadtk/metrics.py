@@ -104,7 +104,7 @@ def _transport(
     epsilon: float,
     device: str | None,
 ) -> Divergence:
-    """Adapter and divergence, with a warning unless it converged."""
+    """Adapter and divergence; what a reader of the number should know is logged as a warning."""
     place = resolve_device(device)
     x, y = torch.as_tensor(ref).to(place), torch.as_tensor(test).to(place)
     if adapter is not None:
@@ -116,13 +116,8 @@ def _transport(
         with torch.inference_mode():
             x, y = adapter(x.float()), adapter(y.float())
     divergence = sinkhorn_divergence(x, y, epsilon=epsilon)
-    if not divergence.converged:
-        logger.warning(
-            "the solver stopped after %d iterations at a marginal error of %.1e, "
-            "so the score and c_j are approximate; try a larger epsilon",
-            divergence.iterations,
-            divergence.marginal_error,
-        )
+    for note in divergence.notes:
+        logger.warning("%s", note)
     return divergence
 
 

@@ -49,7 +49,9 @@ def test_round_trip(tmp_path: Path) -> None:
 def test_other_features_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.safetensors"
     save_adapter(trained(), path, LOGMEL, "agnostic")
-    with pytest.raises(AdapterError, match="trained on the features of 'logmel'.*not on these of 'yamnet'"):
+    with pytest.raises(
+        AdapterError, match=r"trained on the features of 'logmel'.*not on these of 'yamnet'"
+    ):
         read_adapter(path, get_spec("yamnet"))
 
 

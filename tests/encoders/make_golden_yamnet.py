@@ -1,6 +1,6 @@
 """Writes golden_yamnet.json: every 16th dimension of YAMNet's vector of each golden clip.
 
-    .venv/bin/python tests/encoders/make_golden_yamnet.py
+.venv/bin/python tests/encoders/make_golden_yamnet.py
 """
 
 import json

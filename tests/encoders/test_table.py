@@ -46,7 +46,9 @@ class TestConformance:
     @pytest.mark.parametrize("batch", [2, 5])
     def test_batches_equal_single_clips(self, encoder: Encoder, batch: int) -> None:
         rate = encoder.spec.sample_rate
-        clips = [torch.from_numpy(synthesise("engine", i, 1.0 + 0.4 * i, rate)) for i in range(batch)]
+        clips = [
+            torch.from_numpy(synthesise("engine", i, 1.0 + 0.4 * i, rate)) for i in range(batch)
+        ]
         together = [encoder.pool([e]) for e in encoder.encode_segments(clips)]
         alone = [encoder.pool(encoder.encode_segments([clip])) for clip in clips]
         for a, b in zip(together, alone, strict=True):
@@ -113,7 +115,7 @@ class TestNames:
             get_encoder("logmel", device="warp")
 
 
-SOURCE = '''
+SOURCE = """
 import numpy as np
 
 class Loudness:
@@ -132,7 +134,7 @@ class Silent:
 
 def function():
     pass
-'''
+"""
 
 
 class TestOwnEncoders:
@@ -148,7 +150,11 @@ class TestOwnEncoders:
 
     def test_from_a_file(self, file: Path) -> None:
         encoder = get_encoder(f"{file}:Loudness", device="cpu")
-        assert (encoder.spec.name, encoder.spec.sample_rate, encoder.spec.dim) == ("loudness", 8000, 2)
+        assert (encoder.spec.name, encoder.spec.sample_rate, encoder.spec.dim) == (
+            "loudness",
+            8000,
+            2,
+        )
         clip = synthesise("bell", 0, 1.0, 8_000)
         expected = [np.abs(clip).mean(), clip.std(ddof=1)]
         np.testing.assert_allclose(encoder.encode(clip, 8_000), expected, rtol=1e-4)

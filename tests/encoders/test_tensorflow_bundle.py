@@ -35,7 +35,9 @@ def block(entries: list[tuple[bytes, bytes]]) -> bytes:
         shared = 0
         while shared < min(len(key), len(before)) and key[shared] == before[shared]:
             shared += 1
-        body += varint(shared) + varint(len(key) - shared) + varint(len(value)) + key[shared:] + value
+        body += (
+            varint(shared) + varint(len(key) - shared) + varint(len(value)) + key[shared:] + value
+        )
         before = key
     return body + struct.pack("<II", 0, 1) + b"\0" + b"\0\0\0\0"
 

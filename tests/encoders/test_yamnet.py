@@ -40,7 +40,8 @@ def test_equals_the_published_model(yamnet: YamnetEncoder, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "label"), [("chirps", "Bird"), ("rain", "Water"), ("engine", "Vehicle"), ("wind", "Wind")]
+    ("kind", "label"),
+    [("chirps", "Bird"), ("rain", "Water"), ("engine", "Vehicle"), ("wind", "Wind")],
 )
 def test_recognises_synthesised_sounds(yamnet: YamnetEncoder, kind: str, label: str) -> None:
     (encoding,) = yamnet.encode_segments([torch.from_numpy(synthesise(kind, 0))])

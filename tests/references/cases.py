@@ -8,7 +8,9 @@ from numpy.typing import NDArray
 KERNEL_CASES = {
     f"d{dim}-{scale}": (dim, scale) for dim in (128, 512, 2048) for scale in ("unit", "wide")
 }
-TRANSPORT_CASES = {f"d{dim}-eps{epsilon}": (dim, epsilon) for dim in (64, 512) for epsilon in (0.1, 0.5)}
+TRANSPORT_CASES = {
+    f"d{dim}-eps{epsilon}": (dim, epsilon) for dim in (64, 512) for epsilon in (0.1, 0.5)
+}
 
 
 def kernel_case(name: str) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
