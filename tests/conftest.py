@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import soundfile
+import torch
 
 from otadtk import weights
 from otadtk.encoders import get_encoder, get_spec
@@ -15,6 +16,7 @@ from otadtk.encoders.yamnet import YamnetEncoder
 from otadtk.synthesis import KINDS, synthesise
 
 RATE = 16_000
+torch.set_num_threads(1)  # two threads that wait for each other on busy cores crawl
 
 
 @pytest.fixture(scope="session")

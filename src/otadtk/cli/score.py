@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_EPSILON = 0.1
 DEFAULT_TOP_K = 10
-_FLAGS_SHOWN = 10
+_FLAGS_SHOWN = 5
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
