@@ -7,6 +7,7 @@ matrix-vector products. Anderson mixing on log v needs 14 sweeps where plain one
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -43,8 +44,16 @@ def solve_cross(
     return best[0], best[1], sweep
 
 
+class SupportsApply(Protocol):
+    """Anything that multiplies a vector."""
+
+    def apply(self, v: Tensor) -> Tensor:
+        """K v."""
+        ...
+
+
 def solve_self(
-    kernel: GibbsKernel, a: Tensor, tolerance: float, limit: int, name: str, progress: Progress
+    kernel: SupportsApply, a: Tensor, tolerance: float, limit: int, name: str, progress: Progress
 ) -> tuple[Tensor, Tensor, int]:
     """(s, s, sweeps) with diag(s) K diag(s) of marginals a; the kernel is positive definite.
 
