@@ -41,7 +41,6 @@ class ExactPlan:
     """max (f_i + g_j − C_ij) over all pairs, at most: zero up to rounding when optimal."""
     reserve: float
     """Mass that went through the reserve: zero for a feasible plan."""
-    rounds: int
 
 
 def transport_by_columns(
@@ -50,7 +49,7 @@ def transport_by_columns(
     """The optimal plan up to reduced costs of −slack, starting from a support."""
     cost = panels.cost
     price = 4.0 * float((cost.x_squared.max().sqrt() + cost.y_squared.max().sqrt()) ** 2) + 1.0
-    for rounds in range(1, _ROUNDS + 1):
+    for _ in range(_ROUNDS):
         f, g, basis, mass, reserve = _network_simplex(support, a, b, price)
         newcomers, worst = _price(panels, f, g, a, b, slack)
         if len(newcomers) == 0:
@@ -59,7 +58,7 @@ def transport_by_columns(
         if len(grown) == len(support):
             break  # only rounding is left
         support = grown
-    return ExactPlan(f, g, support, basis, mass, worst, reserve, rounds)
+    return ExactPlan(f, g, support, basis, mass, worst, reserve)
 
 
 def _network_simplex(

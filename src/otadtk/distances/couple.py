@@ -10,8 +10,8 @@ from otadtk.distances.certificate import certify
 from otadtk.distances.cost import SquaredCost, accumulator
 from otadtk.distances.duplicates import MergedCloud
 from otadtk.distances.gibbs import GibbsKernel
-from otadtk.distances.regime import Budget, choose_cross, choose_self, self_reach
 from otadtk.distances.plan import Plan
+from otadtk.distances.regime import Budget, choose_cross, choose_self, self_reach
 from otadtk.distances.result import Coupling
 from otadtk.distances.sharp import solve_sharp_cross, solve_sharp_self
 from otadtk.distances.smooth import KernelPlan, solve_cross, solve_self

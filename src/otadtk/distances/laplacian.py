@@ -16,6 +16,7 @@ import scipy.sparse.csgraph
 import scipy.sparse.linalg
 
 from otadtk.distances.result import FloatArray
+from otadtk.distances.support import group_sums
 
 _DIAGONAL_STEPS = 80
 _TREE_STEPS = 150
@@ -61,7 +62,7 @@ class PlanLaplacian:
         self._tree: scipy.sparse.linalg.SuperLU | None = None
 
     def solve_rows(self, right: FloatArray, goal: float) -> FloatArray:
-        """z over the rows."""
+        """Solution over the rows."""
         rows, columns = self._rows, self._columns
 
         def operator(z: FloatArray) -> FloatArray:
@@ -76,7 +77,7 @@ class PlanLaplacian:
         return self._solve(operator, right, rows, by_tree, goal)
 
     def solve_columns(self, right: FloatArray, goal: float) -> FloatArray:
-        """z over the columns."""
+        """Solution over the columns."""
         rows, columns = self._rows, self._columns
 
         def operator(z: FloatArray) -> FloatArray:
@@ -124,7 +125,7 @@ class PlanLaplacian:
         linear = plan.row.astype(np.int64) * m + plan.col
         kept = np.isin(linear, np.concatenate([chosen, linear[heaviest]]))
         rows, columns, data = plan.row[kept], plan.col[kept] + n, weights[kept]
-        degree = np.bincount(rows, data, n + m) + np.bincount(columns, data, n + m)
+        degree = group_sums(rows, data, n + m) + group_sums(columns, data, n + m)
         share = np.concatenate([self._rows, self._columns])
         degree += max(self._damping, 1e-12) * share  # grounds every component
         nodes = np.arange(n + m)

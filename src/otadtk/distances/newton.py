@@ -15,7 +15,7 @@ import scipy.sparse
 from otadtk.distances.laplacian import PlanLaplacian
 from otadtk.distances.plan import Plan, PlanSums
 from otadtk.distances.result import FloatArray
-from otadtk.distances.support import Support
+from otadtk.distances.support import IndexArray, Support, group_sums
 
 _SWEEPS = 3
 _PATIENCE = 10
@@ -106,7 +106,7 @@ class SparseDual:
     def _newton_direction(
         self, plan: scipy.sparse.csr_matrix, row: FloatArray, residual: FloatArray, error: float
     ) -> FloatArray:
-        """d with (diag(r)(1 + μ) − T diag(1/b) Tᵀ) d = a − r, in units of ε.
+        """Solution d of (diag(r)(1 + μ) − T diag(1/b) Tᵀ) d = a − r, in units of ε.
 
         A part of the plan that a weak link of weight w joins to the rest gets the common offset
         d = residual / w, which may be e³⁰; but the link grows as w e^d: a few ε are enough.
@@ -126,17 +126,18 @@ class SparsePlan(Plan):
         self.f, self.g = f, g
         self._plan = dual.plan(f, g)
         self._transposed = self._plan.T.tocsr()
-        data, costs = self._plan.data, dual.support.costs
+        data: FloatArray = np.asarray(self._plan.data, dtype=np.float64)
+        costs = dual.support.costs
         n, m = len(f), len(g)
         rows, columns = dual.support.rows, dual.support.columns
         log_density = (f[rows] + g[columns] - costs) / dual.epsilon
         mass = float(data.sum())
         mean = float(data @ log_density) / mass
         self.sums = PlanSums(
-            rows=np.bincount(rows, data, n),
-            columns=np.bincount(columns, data, m),
-            row_costs=np.bincount(rows, data * costs, n),
-            column_costs=np.bincount(columns, data * costs, m),
+            rows=group_sums(rows, data, n),
+            columns=group_sums(columns, data, m),
+            row_costs=group_sums(rows, data * costs, n),
+            column_costs=group_sums(columns, data * costs, m),
             variance=float(data @ np.square(log_density - mean)) / mass,
             dropped=dropped,
         )
@@ -159,8 +160,8 @@ class SparsePlan(Plan):
         return laplacian.solve_columns(right, goal)
 
 
-def _log_sum_exp(exponent: FloatArray, starts: FloatArray, group: FloatArray) -> FloatArray:
-    """log Σ exp over consecutive groups that start at ``starts``."""
+def _log_sum_exp(exponent: FloatArray, starts: IndexArray, group: IndexArray) -> FloatArray:
+    """Logarithms of Σ exp over consecutive groups that start at ``starts``."""
     peak = np.maximum.reduceat(exponent, starts)
     total: FloatArray = peak + np.log(np.add.reduceat(np.exp(exponent - peak[group]), starts))
     return total

@@ -8,6 +8,7 @@ support or widens it. Self term: only pairs at a few dozen ε can carry mass.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import scipy.sparse
@@ -49,7 +50,7 @@ def solve_sharp_cross(
     panels = CostPanels(cost, memory)
     weights_a, weights_b = a.cpu().double().numpy(), b.cpu().double().numpy()
     f_coarse, g_coarse, _ = coarse_potentials(panels, a, b)
-    start = _starting_pairs(panels, f_coarse, g_coarse)
+    start = starting_pairs(panels, f_coarse, g_coarse)
     exact = transport_by_columns(panels, start, weights_a, weights_b, slack=0.1 * epsilon)
     f, g, steps = exact.f, exact.g, 0
     # the simplex ends in a corner of the dual; a larger ε leads to its middle
@@ -75,9 +76,8 @@ def solve_sharp_cross(
         error += float(np.abs(plan.sums.columns - weights_b).sum())
         if check > 0 and (error <= 3.0 * aim or steps >= limit):
             return plan, steps
-        f, g, taken = dual.solve(
-            f, g, aim, max(1, limit - steps), lambda step, e: progress("xy", steps + step, e)
-        )
+        report = partial(_report, progress, steps)
+        f, g, taken = dual.solve(f, g, aim, max(1, limit - steps), report)
         steps += taken
     return plan, steps
 
@@ -122,7 +122,7 @@ class _SparseKernel:
         return torch.from_numpy(self._matrix @ v.numpy())
 
 
-def _starting_pairs(panels: CostPanels, f: Tensor, g: Tensor) -> Support:
+def starting_pairs(panels: CostPanels, f: Tensor, g: Tensor) -> Support:
     """The pairs of smallest reduced cost, about a dozen a row."""
     cost = panels.cost
     n, m = cost.shape
@@ -134,6 +134,10 @@ def _starting_pairs(panels: CostPanels, f: Tensor, g: Tensor) -> Support:
     pairs = near_pairs(panels, f, g, reach, n * m)
     assert pairs is not None  # the limit is all pairs
     return pairs
+
+
+def _report(progress: Progress, before: int, step: int, error: float) -> None:
+    progress("xy", before + step, error)
 
 
 def _on(potential: FloatArray, cost: SquaredCost) -> Tensor:

@@ -27,12 +27,12 @@ class Support:
 
     @property
     def rows(self) -> IndexArray:
-        """i of every pair."""
+        """Row of every pair."""
         return self.linear // self.width
 
     @property
     def columns(self) -> IndexArray:
-        """j of every pair."""
+        """Column of every pair."""
         return self.linear % self.width
 
     def __len__(self) -> int:
@@ -50,6 +50,11 @@ class Support:
         columns = torch.from_numpy(self.columns).to(cost.device)
         costs = cost.entries(rows, columns).cpu().double().numpy()
         return Support(self.linear, costs, self.width)
+
+
+def group_sums(groups: IndexArray, values: FloatArray, count: int) -> FloatArray:
+    """Σ of the values of each group 0 … count − 1."""
+    return np.asarray(np.bincount(groups, values, count), dtype=np.float64)
 
 
 def near_pairs(
