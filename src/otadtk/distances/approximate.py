@@ -84,10 +84,7 @@ def minibatch_divergence(
         ):
             costs[side][index] += cost * size / len(costs[side])
             counts[side][index] += 1.0
-    means = [
-        np.divide(c, k, out=np.zeros_like(c), where=k > 0)
-        for c, k in zip(costs, counts, strict=True)
-    ]
+    means = [cost / np.maximum(count, 1.0) for cost, count in zip(costs, counts, strict=True)]
     return ApproximateDivergence(
         "minibatch", float(np.mean(values)), _interval(np.asarray(values)), len(values), seed,
         means[1], means[0], converged,
@@ -148,10 +145,11 @@ def _quantile_plan(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """(i, j, mass) of the monotone plan between n and m equal weights: n + m − 1 entries or so."""
     # cut [0, 1] at all i/n and j/m, exactly, in units of 1/(n m)
-    cuts = torch.cat([torch.arange(1, n + 1) * m, torch.arange(1, m + 1) * n]).unique()
-    starts = torch.cat([torch.zeros(1, dtype=cuts.dtype), cuts[:-1]])
-    mass = (cuts - starts).to(dtype) / float(n * m)
-    return (starts // m).to(device), (starts // n).to(device), mass.to(device)
+    cuts = np.unique(np.concatenate([np.arange(1, n + 1) * m, np.arange(1, m + 1) * n]))
+    starts = np.concatenate([[0], cuts[:-1]])
+    mass = torch.from_numpy((cuts - starts) / float(n * m))
+    rows, columns = torch.from_numpy(starts // m), torch.from_numpy(starts // n)
+    return rows.to(device), columns.to(device), mass.to(device, dtype)
 
 
 def _interval(values: FloatArray) -> tuple[float, float]:

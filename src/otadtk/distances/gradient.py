@@ -23,7 +23,7 @@ def sinkhorn_loss(x: Tensor, y: Tensor, *, epsilon: float = 0.1, tolerance: floa
     >>> x = torch.zeros(4, 2, requires_grad=True)
     >>> loss = sinkhorn_loss(x, torch.ones(4, 2))
     >>> loss.backward()
-    >>> round(float(loss), 4), [round(v, 4) for v in x.grad[0].tolist()]
+    >>> round(loss.item(), 4), [round(v, 4) for v in x.grad[0].tolist()]
     (2.0, [-0.5, -0.5])
     """
     if not (isinstance(x, Tensor) and isinstance(y, Tensor)):

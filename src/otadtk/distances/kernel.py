@@ -21,7 +21,8 @@ SCALE = 100.0
 _TILE = 1 << 20
 _TINY = 1e-8
 
-_KERNELS: dict[str, Callable[[Tensor, float], Tensor]] = {
+Kernel = Callable[[Tensor, float], Tensor]
+_KERNELS: dict[str, Kernel] = {
     "gaussian": lambda squared, gamma: squared.mul_(-gamma).exp_(),
     "iq": lambda squared, gamma: squared.mul_(gamma).add_(1.0).reciprocal_(),
     "imq": lambda squared, gamma: squared.mul_(gamma).add_(1.0).rsqrt_(),
@@ -81,9 +82,7 @@ def kernel_distance(
     return KernelDistance(SCALE * value if scale else value, sigma, rule, kernel)
 
 
-def _pair_sum(
-    cost: SquaredCost, function: Callable[[Tensor, float], Tensor], gamma: float
-) -> float:
+def _pair_sum(cost: SquaredCost, function: Kernel, gamma: float) -> float:
     """Σ_{i≠j} k_ij from the upper triangle."""
     total = 0.0
     for rows in row_tiles(*cost.shape, _TILE):

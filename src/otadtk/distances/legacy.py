@@ -31,8 +31,9 @@ def legacy_coupling(x: Tensor, y: Tensor, epsilon: float, tolerance: float) -> C
     n, m = cost.shape
     log_a, log_b = -math.log(n), -math.log(m)
     f, g = cost.new_zeros(n), cost.new_zeros(m)
-    for iteration in range(1, _ITERATIONS + 1):
-        before = f
+    iterations = 0
+    for _ in range(_ITERATIONS):
+        before, iterations = f, iterations + 1
         f = -epsilon * torch.logsumexp((g - cost) / epsilon + log_b, dim=1)
         g = -epsilon * torch.logsumexp((f[:, None] - cost) / epsilon + log_a, dim=0)
         if float((f - before).abs().max()) < _STOP:
@@ -41,7 +42,7 @@ def legacy_coupling(x: Tensor, y: Tensor, epsilon: float, tolerance: float) -> C
     a, b = np.full(n, 1.0 / n), np.full(m, 1.0 / m)
     return certify(
         _MatrixPlan(plan, cost, f, g, epsilon), a, b, SquaredCost(x, y), epsilon,
-        tolerance=tolerance, rounding=0.0, iterations=iteration, regime="legacy",
+        tolerance=tolerance, rounding=0.0, iterations=iterations, regime="legacy",
     )  # fmt: skip
 
 

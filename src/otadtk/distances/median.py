@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -26,7 +28,7 @@ def median_distance(points: Tensor) -> float:
         low, high = _bracket(cost, margin)
         below, inside = _count(cost, low, high)
         if below < rank <= below + len(inside):
-            return float(inside.kthvalue(rank - below).values) ** 0.5
+            return math.sqrt(float(inside.kthvalue(rank - below).values))
         margin = min(1.0, 4.0 * margin)
 
 
