@@ -16,6 +16,9 @@ from otadtk.distances.result import Coupling
 from otadtk.distances.sharp import solve_sharp_cross, solve_sharp_self
 from otadtk.distances.smooth import KernelPlan, solve_cross, solve_self
 
+_ABSORPTIONS = 12
+_CLIPPED = 1e-9
+
 Progress = Callable[[str, int, float], None]
 
 
@@ -67,14 +70,21 @@ class Coupler:
     def _smooth(self, cost: SquaredCost, x: MergedCloud, y: MergedCloud, term: str) -> Coupling:
         wide = accumulator(cost.device)
         a, b = x.weights.to(cost.device, wide), y.weights.to(cost.device, wide)
-        kernel = GibbsKernel(cost, self.epsilon, self.budget.kept_bytes)
-        if cost.symmetric:
-            u, v, sweeps = solve_self(
-                kernel, a, self._aim, self.max_iterations, term, self.progress
-            )
-        else:
-            u, v, sweeps = solve_cross(kernel, a, b, self._aim, self.max_iterations, self.progress)
-        plan = KernelPlan(kernel, u, v, a, b)
+        potentials = None
+        for _ in range(_ABSORPTIONS):
+            kernel = GibbsKernel(cost, self.epsilon, self.budget.kept_bytes, potentials=potentials)
+            if cost.symmetric:
+                solved = solve_self(kernel, a, self._aim, self.max_iterations, term, self.progress)
+            else:
+                solved = solve_cross(kernel, a, b, self._aim, self.max_iterations, self.progress)
+            u, v, sweeps = solved
+            clipped = kernel.clipped_mass(u, v)
+            if clipped <= _CLIPPED:
+                break
+            # some mass must go where K underflows: absorb these potentials and look again
+            f, g = kernel.f + self.epsilon * (u / a).log(), kernel.g + self.epsilon * (v / b).log()
+            potentials = f, g
+        plan = KernelPlan(kernel, u, v, a, b, clipped)
         return self._certify(plan, sweeps, cost, x, y, "smooth")
 
     @property

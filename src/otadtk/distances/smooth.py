@@ -78,8 +78,10 @@ def solve_self(
 class KernelPlan(Plan):
     """T = diag(u) K diag(v) over a :class:`GibbsKernel`."""
 
-    def __init__(self, kernel: GibbsKernel, u: Tensor, v: Tensor, a: Tensor, b: Tensor) -> None:
-        self._kernel, self._u, self._v = kernel, u, v
+    def __init__(
+        self, kernel: GibbsKernel, u: Tensor, v: Tensor, a: Tensor, b: Tensor, clipped: float
+    ) -> None:
+        self._kernel, self._u, self._v, self._clipped = kernel, u, v, clipped
         epsilon = kernel.epsilon
         # T = a b exp((f + g − C)/ε)
         self.f = _numpy(kernel.f + epsilon * (u / a).log())
@@ -139,6 +141,7 @@ class KernelPlan(Plan):
             row_costs=_numpy(row_costs),
             column_costs=_numpy(column_costs),
             variance=max(0.0, float(square - mean * mean)),
+            dropped=self._clipped,
         )
 
 
