@@ -4,22 +4,23 @@ Let T have marginals r, c close to a, b. Three plans are involved:
 
 1. T₁ = T ∘ (1 + α ⊕ β), with (α, β) from the linear system that makes the marginals right
    (one Newton step on the plan, by conjugate gradients);
-2. T′ = s T₁ + (remaining marginals as a rank-one plan Q), with the largest s ≤ 1 that leaves
-   nothing negative: exactly feasible;
-3. its value from above, by convexity of KL and log(1 + t) ≤ t:
-   E(T₁) ≤ Σ r₁ f + Σ c₁ g + ε Σ T (1 + α ⊕ β)(α ⊕ β), in which C has cancelled.
+2. T₂ = diag(ρ) T₁ diag(σ), scaled down until no marginal is exceeded (Altschuler et al., 2017);
+3. T′ = T₂ + (the missing marginals as a rank-one plan Q): exactly feasible.
+
+The value of T′ is bounded from above by convexity of KL and log(1 + t) ≤ t: with the marginals
+r₂, c₂ of T₂, E(T₂) ≤ Σ r₂ (f + ε α) + Σ c₂ (g + ε β), in which C has cancelled.
 
 The dual of the potentials is Σ a f + Σ b g − ε (Σ T − 1).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from otadtk.distances.cost import SquaredCost
+from otadtk.distances.laplacian import conjugate_gradients
 from otadtk.distances.plan import Plan
 from otadtk.distances.result import Coupling, FloatArray
 
@@ -85,61 +86,35 @@ class _Correction:
 
 
 def _marginal_correction(
-    plan: Plan, a: FloatArray, b: FloatArray, symmetric: bool, goal: float = 1e-10, limit: int = 30
+    plan: Plan, a: FloatArray, b: FloatArray, symmetric: bool, goal: float = 1e-10
 ) -> _Correction:
     """Solves r α + T β = a − r, Tᵀ α + c β = b − c for the marginals r, c of the plan.
 
     Eliminating α leaves (c − Tᵀ r⁻¹ T) β = (b − c) − Tᵀ r⁻¹ (a − r), a weighted graph
     Laplacian. For a cloud with itself α = β and (r + T) α = a − r, which is well conditioned.
-    Both by conjugate gradients, with the diagonal as preconditioner.
+    Both by conjugate gradients.
     """
     r, c = plan.sums.rows, plan.sums.columns
     zero = _Correction(np.zeros_like(a), np.zeros_like(b), np.zeros_like(a), np.zeros_like(b))
     if not (np.all(r > 0) and np.all(c > 0) and np.all(np.isfinite(r)) and np.all(np.isfinite(c))):
         return zero
     if symmetric:
-        alpha = _conjugate_gradients(lambda z: r * z + plan.apply(z), a - r, r, goal, limit)
+        alpha, _ = conjugate_gradients(
+            lambda z: r * z + plan.apply(z), a - r, lambda z: z / r, goal, 30
+        )
         beta = alpha
         plan_beta = plan_alpha = plan.apply(alpha)
     else:
         start = (a - r) / r
         right = (b - c) - plan.apply_transposed(start)
         right -= right.sum() * c / c.sum()  # the Laplacian's range: no mass is created
-        beta = _conjugate_gradients(
-            lambda z: c * z - plan.apply_transposed(plan.apply(z) / r), right, c, goal, limit
-        )
+        beta = plan.solve_columns(right, goal)
         plan_beta = plan.apply(beta)
         alpha = start - plan_beta / r
         plan_alpha = plan.apply_transposed(alpha)
     if float(np.abs(alpha).max() + np.abs(beta).max()) >= 0.5:  # 1 + α ⊕ β must stay positive
         return zero
     return _Correction(alpha, beta, plan_beta, plan_alpha)
-
-
-def _conjugate_gradients(
-    operator: Callable[[FloatArray], FloatArray],
-    right: FloatArray,
-    diagonal: FloatArray,
-    goal: float,
-    limit: int,
-) -> FloatArray:
-    """An approximate solution of operator(z) = right, to an L1 residual of ``goal``."""
-    solution, residual = np.zeros_like(right), right
-    preconditioned = residual / diagonal
-    direction, weight = preconditioned, float(residual @ preconditioned)
-    for _ in range(limit):
-        if float(np.abs(residual).sum()) <= goal or weight <= 0:
-            break
-        image = operator(direction)
-        curvature = float(direction @ image)
-        if curvature <= 0:  # rounding has the last word
-            break
-        solution = solution + (weight / curvature) * direction
-        residual = residual - (weight / curvature) * image
-        preconditioned = residual / diagonal
-        weight, last = float(residual @ preconditioned), weight
-        direction = preconditioned + (weight / last) * direction
-    return solution
 
 
 def _feasible_value(
@@ -150,30 +125,30 @@ def _feasible_value(
     cost: SquaredCost,
     epsilon: float,
 ) -> tuple[float, float]:
-    """(an upper bound of T′'s entropic value, |⟨T − T′, C⟩|)."""
+    """(an upper bound of T′'s entropic value, |⟨T − T′, C⟩| at most)."""
     sums, alpha, beta = plan.sums, step.alpha, step.beta
-    r, c = sums.rows, sums.columns
-    r1 = r * (1.0 + alpha) + step.plan_beta
-    c1 = c * (1.0 + beta) + step.plan_alpha
-    scale = min(1.0, float((a / r1).min()), float((b / c1).min()))
-    # ε Σ T (1 + α ⊕ β)(α ⊕ β), the second-order price of the correction
-    first = r @ alpha + c @ beta
-    second = r @ (alpha * alpha) + c @ (beta * beta) + 2.0 * (alpha @ step.plan_beta)
-    mass = float(r1.sum())
-    inner = (float(r1 @ plan.f + c1 @ plan.g) + epsilon * float(first + second)) / mass
+    # T₁ = T ∘ (1 + α ⊕ β); rows and then columns are scaled down to at most a and b
+    # (products are taken of small differences: those of float32 panels are only relatively exact)
+    row = sums.rows * (1.0 + alpha) + step.plan_beta
+    rho = np.minimum(1.0, a / row)
+    column = sums.columns + plan.apply_transposed((1.0 + alpha) * rho - 1.0)
+    column += beta * (sums.columns + plan.apply_transposed(rho - 1.0))
+    sigma = np.minimum(1.0, b / column)
+    column *= sigma
+    row = (1.0 + alpha) * (sums.rows + plan.apply(sigma - 1.0)) + plan.apply(beta * sigma)
+    row *= rho
+    # T₂ = ρ T₁ σ: Σ T₂ log(T₂ / ab) ≤ Σ T₂ ((f + g − C)/ε + α + β), as log ρ, log σ ≤ 0
+    mass = float(row.sum())
+    inner = float(row @ plan.f + column @ plan.g + epsilon * (row @ alpha + column @ beta)) / mass
     inner -= epsilon * float(np.log(mass))
-    left = np.maximum(a - scale * r1, 0.0)
-    right = np.maximum(b - scale * c1, 0.0)
-    rest = 1.0 - scale * mass
-    corrected = float((1.0 + alpha) @ sums.row_costs + beta @ sums.column_costs)
-    if rest <= 0.0 or left.sum() <= 0.0 or right.sum() <= 0.0:
-        rest, outer, outer_cost = 0.0, 0.0, 0.0
-    else:
-        outer, outer_cost = _rank_one_value(
-            left / left.sum(), right / right.sum(), a, b, cost, epsilon
-        )
-    value = float(sums.column_costs.sum())
-    moved = abs((1.0 - rest) * corrected / mass + rest * outer_cost - value)
+    left, right = np.maximum(a - row, 0.0), np.maximum(b - column, 0.0)
+    rest = float(left.sum())
+    corrected = float(alpha @ sums.row_costs + beta @ sums.column_costs)
+    scaled = float((1.0 - rho) @ sums.row_costs + (1.0 - sigma) @ sums.column_costs)
+    if rest <= 0.0 or right.sum() <= 0.0:
+        return inner, abs(corrected) + scaled
+    outer, outer_cost = _rank_one_value(left / rest, right / right.sum(), a, b, cost, epsilon)
+    moved = abs(corrected) + scaled + rest * outer_cost
     return (1.0 - rest) * inner + rest * outer, moved
 
 

@@ -7,6 +7,7 @@ triangle only and uses every panel twice.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import torch
@@ -16,6 +17,7 @@ from otadtk.distances.cost import TILE_ELEMENTS, SquaredCost, accumulator, row_t
 
 EXPONENT_FLOOR = -80.0
 """exp is ten times slower on arguments whose result is denormal; e^−80 is nothing either."""
+_DOUBLE_FLOOR = -600.0
 
 
 class GibbsKernel:
@@ -32,7 +34,9 @@ class GibbsKernel:
         epsilon: float,
         memory: int,
         tile_elements: int = TILE_ELEMENTS,
+        potentials: tuple[Tensor, Tensor] | None = None,
     ) -> None:
+        self.floor = EXPONENT_FLOOR if cost.dtype == torch.float32 else _DOUBLE_FLOOR
         self.cost, self.epsilon, self.symmetric = cost, epsilon, cost.symmetric
         self.wide = accumulator(cost.device)
         n, m = cost.shape
@@ -46,7 +50,11 @@ class GibbsKernel:
             if memory < 0:
                 break
             self._kept.append(cost.tile(rows, self._first(rows)))
-        if not self.symmetric:  # with itself: min_j C_ij = C_ii = 0, nothing to absorb
+        if potentials is not None:
+            self.f, self.g = potentials
+            for rows, panel in zip(self.tiles, self._kept, strict=False):
+                self._reduce(rows, panel)
+        elif not self.symmetric:  # with itself: min_j C_ij = C_ii = 0, nothing to absorb
             self._absorb()
         for panel in self._kept:
             self._exponentiate(panel)
@@ -91,6 +99,18 @@ class GibbsKernel:
             out += panel.T @ u[rows].to(self.cost.dtype)
         return u, out
 
+    def clipped_mass(self, u: Tensor, v: Tensor) -> float:
+        """Mass that diag(u) K diag(v) has where K was raised to the floor: it should be nothing."""
+        floor = math.exp(self.floor)
+        most = float(u.sum() * v.sum()) * floor
+        if most < 1e-12 or self.symmetric:  # there T_ij ≤ sqrt(a_i a_j) K_ij, whatever u and v
+            return most if not self.symmetric else 0.0
+        mass, narrow = 0.0, v.to(self.cost.dtype)
+        for rows, panel in self.panels():
+            clipped = (panel <= 1.001 * floor).to(self.cost.dtype)
+            mass += float((u[rows] * (clipped @ narrow).to(self.wide)).sum()) * floor
+        return mass
+
     def _apply_symmetric(self, v: Tensor) -> Tensor:
         out = torch.zeros(len(v), dtype=self.wide, device=v.device)
         for rows, panel in self.panels():
@@ -120,10 +140,14 @@ class GibbsKernel:
         """A panel computed anew."""
         tile = self.cost.tile(rows, self._first(rows))
         if not self.symmetric:
-            tile -= self.f[rows, None].to(tile.dtype)
-            tile -= self.g.to(tile.dtype)
+            self._reduce(rows, tile)
         return self._exponentiate(tile)
+
+    def _reduce(self, rows: slice, tile: Tensor) -> None:
+        """C − f − g, in place."""
+        tile -= self.f[rows, None].to(tile.dtype)
+        tile -= self.g.to(tile.dtype)
 
     def _exponentiate(self, reduced: Tensor) -> Tensor:
         """exp(−(C − f − g)/ε), in place."""
-        return reduced.mul_(-1.0 / self.epsilon).clamp_(min=EXPONENT_FLOOR).exp_()
+        return reduced.mul_(-1.0 / self.epsilon).clamp_(self.floor, -self.floor).exp_()

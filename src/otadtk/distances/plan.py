@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
+from otadtk.distances.laplacian import conjugate_gradients
 from otadtk.distances.result import FloatArray
 
 
@@ -40,3 +41,13 @@ class Plan(ABC):
     @abstractmethod
     def apply_transposed(self, alpha: FloatArray) -> FloatArray:
         """Tᵀ α."""
+
+    def solve_columns(self, right: FloatArray, goal: float) -> FloatArray:
+        """β with (diag(c) − Tᵀ diag(1/r) T) β = right to an L1 residual of ``goal``, nearly."""
+        rows, columns = self.sums.rows, self.sums.columns
+
+        def operator(z: FloatArray) -> FloatArray:
+            return columns * z - self.apply_transposed(self.apply(z) / rows)
+
+        solution, _ = conjugate_gradients(operator, right, lambda z: z / columns, goal, 30)
+        return solution

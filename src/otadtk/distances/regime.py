@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import dataclass
 from typing import Literal
@@ -58,6 +59,11 @@ def sharpness(cost: SquaredCost, epsilon: float) -> float:
 def choose_cross(cost: SquaredCost, epsilon: float) -> Regime:
     """How to couple two different clouds."""
     return "smooth" if sharpness(cost, epsilon) <= SMOOTH_LIMIT else "sharp"
+
+
+def self_reach(n: int) -> float:
+    """C/ε beyond which the pairs of a cloud with itself weigh less than e^−25 together."""
+    return 25.0 + 2.0 * math.log(max(n, 1))
 
 
 def choose_self(cost: SquaredCost, epsilon: float, reach: float) -> Regime:

@@ -13,13 +13,13 @@ from torch import Tensor
 from otadtk.distances.cost import SquaredCost, working_dtype
 from otadtk.distances.couple import Coupler
 from otadtk.distances.duplicates import MergedCloud, merge_duplicates
+from otadtk.distances.legacy import COMPAT, legacy_coupling
 from otadtk.distances.regime import plan_memory
 from otadtk.distances.result import Coupling, Divergence, DivergenceKind, EpsilonScale
 from otadtk.distances.validate import as_points, as_weights, check_pair, check_positive
 from otadtk.errors import UsageError
 
 Progress = Callable[[str, int, float], None]
-COMPAT = "otadtk-0.1.2"
 
 
 def sinkhorn_divergence(
@@ -63,6 +63,14 @@ def sinkhorn_divergence(
     report = progress or (lambda term, iteration, error: None)
     if epsilon_scale != "absolute":
         epsilon *= _cost_scale(x_, y_, a, b, epsilon_scale)
+    if compat is not None:
+        _check_choice(compat, (COMPAT,), "compat")
+        if weights_x is not None or weights_y is not None:
+            raise UsageError(f"compat={compat!r} knows uniform weights only.")
+        pairs = ((x_, y_), (x_, x_), (y_, y_))
+        xy, xx, yy = (legacy_coupling(p, q, epsilon, tolerance) for p, q in pairs)
+        held = 6 * 4 * max(len(x_), len(y_)) ** 2
+        return assemble(xy, xx, yy, divergence, epsilon, epsilon_scale, started, held, compat)
     cloud_x, cloud_y = merge_duplicates(x_, a), merge_duplicates(y_, b)
     size = max(len(cloud_x.points), len(cloud_y.points))
     dtype = working_dtype(size, size, x_.shape[1], x_.device)

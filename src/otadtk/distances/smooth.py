@@ -7,6 +7,7 @@ matrix-vector products. Anderson mixing on log v needs 14 sweeps where plain one
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -43,8 +44,16 @@ def solve_cross(
     return best[0], best[1], sweep
 
 
+class SupportsApply(Protocol):
+    """Anything that multiplies a vector."""
+
+    def apply(self, v: Tensor) -> Tensor:
+        """K v."""
+        ...
+
+
 def solve_self(
-    kernel: GibbsKernel, a: Tensor, tolerance: float, limit: int, name: str, progress: Progress
+    kernel: SupportsApply, a: Tensor, tolerance: float, limit: int, name: str, progress: Progress
 ) -> tuple[Tensor, Tensor, int]:
     """(s, s, sweeps) with diag(s) K diag(s) of marginals a; the kernel is positive definite.
 
@@ -69,8 +78,10 @@ def solve_self(
 class KernelPlan(Plan):
     """T = diag(u) K diag(v) over a :class:`GibbsKernel`."""
 
-    def __init__(self, kernel: GibbsKernel, u: Tensor, v: Tensor, a: Tensor, b: Tensor) -> None:
-        self._kernel, self._u, self._v = kernel, u, v
+    def __init__(
+        self, kernel: GibbsKernel, u: Tensor, v: Tensor, a: Tensor, b: Tensor, clipped: float
+    ) -> None:
+        self._kernel, self._u, self._v, self._clipped = kernel, u, v, clipped
         epsilon = kernel.epsilon
         # T = a b exp((f + g − C)/ε)
         self.f = _numpy(kernel.f + epsilon * (u / a).log())
@@ -130,6 +141,7 @@ class KernelPlan(Plan):
             row_costs=_numpy(row_costs),
             column_costs=_numpy(column_costs),
             variance=max(0.0, float(square - mean * mean)),
+            dropped=self._clipped,
         )
 
 
