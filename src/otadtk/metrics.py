@@ -18,7 +18,7 @@ from otadtk.adapter.network import RiemannianAdapter
 from otadtk.device import resolve_device
 from otadtk.diagnosis import OTADDiagnostics
 from otadtk.distances.frechet import frechet_distance
-from otadtk.distances.kernel import Kernel, kernel_distance
+from otadtk.distances.kernel import BandwidthRule, KernelName, kernel_distance
 from otadtk.distances.result import Divergence
 from otadtk.distances.sinkhorn import sinkhorn_divergence
 from otadtk.embed import EmbeddingSet, LazyEncoder, OnError, embed
@@ -80,21 +80,33 @@ def compute_otad(
 
 def compute_fad(embeddings_ref: Array, embeddings_test: Array) -> float:
     """The Fréchet Audio Distance of two sets of embeddings."""
+    _require_two("FAD", embeddings_ref, embeddings_test)
     return frechet_distance(embeddings_ref, embeddings_test)
 
 
 def compute_kad(
     embeddings_ref: Array,
     embeddings_test: Array,
-    bandwidth: float | None = None,
-    kernel: Kernel = "gaussian",
+    bandwidth: float | BandwidthRule | None = None,
+    kernel: KernelName = "gaussian",
     scale: bool = True,
 ) -> float:
-    """The Kernel Audio Distance of two sets of embeddings, as kadtk defines it."""
+    """The Kernel Audio Distance of two sets of embeddings, as kadtk defines it.
+
+    ``bandwidth`` is a number, or whose median distance to take: "eval" (default), "ref", "pooled".
+    """
+    _require_two("KAD", embeddings_ref, embeddings_test)
+    rule = "eval" if bandwidth is None else bandwidth
     distance = kernel_distance(
-        embeddings_ref, embeddings_test, bandwidth=bandwidth, kernel=kernel, scale=scale
+        embeddings_ref, embeddings_test, bandwidth=rule, kernel=kernel, scale=scale
     )
     return distance.value
+
+
+def _require_two(metric: str, ref: Array, test: Array) -> None:
+    for name, side in (("reference", ref), ("evaluated", test)):
+        if len(side) == 1:
+            raise UsageError(f"{metric} needs at least 2 clips a side; the {name} set has 1.")
 
 
 def _transport(
@@ -104,7 +116,7 @@ def _transport(
     epsilon: float,
     device: str | None,
 ) -> Divergence:
-    """Adapter and divergence, with a warning unless it converged."""
+    """Adapter and divergence; what a reader of the number should know is logged as a warning."""
     place = resolve_device(device)
     x, y = torch.as_tensor(ref).to(place), torch.as_tensor(test).to(place)
     if adapter is not None:
@@ -116,13 +128,8 @@ def _transport(
         with torch.inference_mode():
             x, y = adapter(x.float()), adapter(y.float())
     divergence = sinkhorn_divergence(x, y, epsilon=epsilon)
-    if not divergence.converged:
-        logger.warning(
-            "the solver stopped after %d iterations at a marginal error of %.1e, "
-            "so the score and c_j are approximate; try a larger epsilon",
-            divergence.iterations,
-            divergence.marginal_error,
-        )
+    for note in divergence.notes:
+        logger.warning("%s", note)
     return divergence
 
 
@@ -210,7 +217,7 @@ class FAD(AudioMetric):
 
 @final
 class KAD(AudioMetric):
-    """The Kernel Audio Distance; ``bandwidth`` defaults to the median over the evaluated set."""
+    """The Kernel Audio Distance; ``bandwidth`` is a number, "eval" (default), "ref" or "pooled"."""
 
     name = "KAD"
 
@@ -218,16 +225,17 @@ class KAD(AudioMetric):
         self,
         model: str = "yamnet",
         *,
-        bandwidth: float | None = None,
+        bandwidth: float | BandwidthRule = "eval",
         **options: Unpack[EmbeddingOptions],
     ) -> None:
         super().__init__(model, **options)
         self.bandwidth = bandwidth
 
     def distance(self, ref: Array, test: Array) -> float:
-        """The kernel distance of two sets of embeddings; ``bandwidth`` is then the one used."""
+        """The kernel distance of two sets of embeddings."""
+        _require_two(self.name, ref, test)
         result = kernel_distance(ref, test, bandwidth=self.bandwidth)
-        logger.info("KAD bandwidth %.6g", result.bandwidth)
+        logger.info("KAD bandwidth %.6g (%s)", result.bandwidth, result.bandwidth_rule)
         return result.value
 
 

@@ -44,12 +44,12 @@ def shuffle_segments(
     fade = min(int(crossfade_seconds * rate), int(np.diff(edges).min()) // 2)
     shuffled = np.concatenate([waveform[edges[k] : edges[k + 1]] for k in order]).astype(np.float64)
     ramp = np.linspace(0.0, 1.0, fade)
+    continued = np.pad(waveform, (0, fade), mode="reflect")  # the clip's end has no sequel
     position = 0
     for left, right in pairwise(order):
         position += edges[left + 1] - edges[left]
         # what would have followed the left segment fades out while the right one fades in
-        tail = waveform[edges[left + 1] : edges[left + 1] + fade]
-        tail = np.pad(tail, (0, fade - len(tail)))
+        tail = continued[edges[left + 1] : edges[left + 1] + fade]
         stop = position + fade
         head = waveform[edges[right] : edges[right] + fade]
         shuffled[position:stop] = ramp * head + (1.0 - ramp) * tail

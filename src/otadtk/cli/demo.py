@@ -103,3 +103,7 @@ def _print_detection(costs: Path, faults: dict[str, str]) -> None:
         ranks = [str(ranked.index(name) + 1) for name in sorted(names) if faults[name] == fault]
         print(f"  {fault:<9} {', '.join(ranks)}")
     print(f"AUROC of c_j: {auroc(planted, values):.3f}  (1 finds all of them first, 0.5 is chance)")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

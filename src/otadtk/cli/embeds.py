@@ -68,3 +68,7 @@ def _run(options: argparse.Namespace) -> None:
             )
     if failures:
         raise AudioError("\n".join(failures))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

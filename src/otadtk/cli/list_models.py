@@ -88,3 +88,7 @@ def _rows() -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -30,7 +30,7 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_EPSILON = 0.1
 DEFAULT_TOP_K = 10
-_FLAGS_SHOWN = 10
+_FLAGS_SHOWN = 5
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -190,13 +190,15 @@ def _diagnose(
     divergence = diagnostics.divergence
     assert divergence is not None
     logger.info(
-        "OTAD with %s, variant %s, epsilon %g: %d iterations, marginal error %.1e",
-        *(metric.model_name, metric.variant, metric.epsilon),
-        *(divergence.iterations, divergence.marginal_error),
+        "OTAD with %s, variant %s, epsilon %g: %d iterations, marginal error %.1e, "
+        "duality gap %.1e, score exact to ±%.1g",
+        *(metric.model_name, metric.variant, divergence.epsilon, divergence.xy.iterations),
+        *(divergence.xy.row_error + divergence.xy.column_error, divergence.xy.gap),
+        divergence.error_bar,
     )
     if strict and not divergence.converged:
         raise NotConvergedError(
-            f"The solver stopped at a marginal error of {divergence.marginal_error:.1e}; "
+            f"The solver stopped at a relative duality gap of {divergence.xy.gap:.1e}; "
             "try a larger --epsilon."
         )
     return diagnostics
@@ -219,3 +221,7 @@ def _append_row(path: Path, row: Sequence[object]) -> None:
     writer.writerow(row)
     with path.open("ab") as file:
         file.write(text.getvalue().encode("utf-8", "surrogateescape"))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

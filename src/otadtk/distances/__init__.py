@@ -1,1 +1,1 @@
-"""Distances between two sets of vectors: pure functions of tensors, no files, no logging."""
+"""Distances between two sets of embeddings: pure functions of tensors, without files or state."""

@@ -1,46 +1,71 @@
-"""Fréchet distance of two sets: the Bures–Wasserstein distance of their Gaussian fits (Eq. 5)."""
+"""The Fréchet distance between the Gaussians fitted to two sets of embeddings (FAD)."""
 
 from __future__ import annotations
 
+import numpy as np
 import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
 
-from otadtk.distances.samples import Samples, check_samples
+from otadtk.distances.validate import as_points, check_pair
+from otadtk.errors import UsageError
+
+_SINGULAR_VALUES_UP_TO = 1000
+"""Side up to which singular values are taken directly; beyond it, from a Gram matrix."""
 
 
-def frechet_distance(x: Samples, y: Samples) -> float:
-    """‖μ_x − μ_y‖² + Tr(Σ_x + Σ_y − 2 (Σ_x^½ Σ_y Σ_x^½)^½), with Σ divided by n − 1, in float64.
+def frechet_distance(x: ArrayLike | Tensor, y: ArrayLike | Tensor) -> float:
+    """‖μ₁ − μ₂‖² + tr(Σ₁ + Σ₂ − 2 (Σ₁Σ₂)^½) with unbiased covariances, in float64 (Eq. 5).
 
-    Never by ``sqrtm``: Tr (Σ_x^½ Σ_y Σ_x^½)^½ is the nuclear norm of X_c Y_cᵀ / √((n−1)(m−1)), and
-    the sum of square roots of the eigenvalues of Lᵀ Σ_y L for Σ_x = L Lᵀ.
+    No matrix square root is taken. With factors Σ₁ = A Aᵀ and Σ₂ = B Bᵀ, tr (Σ₁Σ₂)^½ is the sum
+    of the singular values of Aᵀ B. A factor is the centred data itself where there are fewer
+    samples than dimensions, else a Cholesky factor.
 
-    >>> import torch
-    >>> from otadtk.distances.frechet import frechet_distance
-    >>> x = torch.tensor([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
-    >>> round(frechet_distance(x, x + 3.0), 6)
-    18.0
+    >>> import numpy as np
+    >>> x = np.random.default_rng(0).normal(size=(200, 4))
+    >>> round(frechet_distance(x, x + 0.5), 6)
+    1.0
     """
-    checked = check_samples(x, y, at_least=2, metric="FAD")
-    (mean_x, a), (mean_y, b) = (_scaled_deviations(side.double()) for side in checked)
-    if len(a) < a.shape[1] and len(b) < a.shape[1]:
-        overlap = torch.linalg.matrix_norm(a @ b.T, ord="nuc")
-    else:
-        overlap = _trace_of_root(a.T @ a, b.T @ b)
-    spread = a.square().sum() + b.square().sum() - 2.0 * overlap
-    # rounding can leave a spread of −1e-12 between equal covariances
-    return float((mean_x - mean_y).square().sum() + spread.clamp_min(0.0))
+    x_, y_ = as_points(x, "x"), as_points(y, "y")
+    check_pair(x_, y_)
+    for name, points in (("x", x_), ("y", y_)):
+        if len(points) < 2:
+            raise UsageError(f"{name} has one sample: a covariance needs two at least.")
+    first, second = _centred(x_), _centred(y_)
+    shift = x_.double().mean(dim=0).cpu().numpy() - y_.double().mean(dim=0).cpu().numpy()
+    factor_1, factor_2 = _factor(first), _factor(second)
+    # tr Σ = ‖A‖²_F
+    traces = float(np.square(first).sum() + np.square(second).sum())
+    overlap = _nuclear_norm(factor_1.T @ factor_2)
+    return max(0.0, float(shift @ shift) + traces - 2.0 * overlap)
 
 
-def _scaled_deviations(samples: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """(μ, A) of a set, with AᵀA its covariance."""
-    mean = samples.mean(dim=0)
-    return mean, (samples - mean) / (len(samples) - 1) ** 0.5
+def _centred(points: Tensor) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    """(x − μ)/sqrt(n − 1), so that Σ is its Gram matrix."""
+    array = points.cpu().double().numpy()
+    centred = array - array.mean(axis=0)
+    return np.asarray(centred / np.sqrt(len(array) - 1.0))
 
 
-def _trace_of_root(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """Tr (A^½ B A^½)^½ of two covariances."""
-    factor, failed = torch.linalg.cholesky_ex(a)
-    if failed:  # singular: fewer samples than dimensions, or constant features
-        values, vectors = torch.linalg.eigh(a)
-        factor = vectors * values.clamp_min(0.0).sqrt()
-    values = torch.linalg.eigvalsh(factor.T @ b @ factor)
-    return torch.sqrt(values.clamp_min(0.0)).sum()
+def _factor(
+    centred: np.ndarray[tuple[int, int], np.dtype[np.float64]],
+) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+    """A (d, r) with A Aᵀ = Σ and the smallest r at hand."""
+    n, d = centred.shape
+    if n <= d:
+        return np.asarray(centred.T)
+    covariance = torch.from_numpy(centred.T @ centred)  # numpy halves the work of XᵀX
+    lower, info = torch.linalg.cholesky_ex(covariance)
+    if int(info) == 0:
+        return np.asarray(lower.numpy())
+    values, vectors = torch.linalg.eigh(covariance)  # a direction without any spread
+    return np.asarray((vectors * values.clamp(min=0.0).sqrt()).numpy())
+
+
+def _nuclear_norm(matrix: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> float:
+    """Σ of the singular values."""
+    if min(matrix.shape) <= _SINGULAR_VALUES_UP_TO:
+        return float(torch.linalg.svdvals(torch.from_numpy(matrix)).sum())
+    wide = matrix if matrix.shape[0] <= matrix.shape[1] else matrix.T
+    squares = torch.linalg.eigvalsh(torch.from_numpy(wide @ wide.T))
+    return float(squares.clamp(min=0.0).sqrt().sum())

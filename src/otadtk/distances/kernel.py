@@ -1,64 +1,109 @@
-"""Kernel distance of two sets: the unbiased squared MMD, as kadtk computes it."""
+"""The kernel distance between two sets of embeddings (KAD): an unbiased squared MMD, in tiles."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
 
-from otadtk.distances.samples import Samples, check_samples
+from otadtk.distances.cost import SquaredCost, accumulator, row_tiles
+from otadtk.distances.median import median_distance
+from otadtk.distances.validate import as_points, check_pair, check_positive
 from otadtk.errors import UsageError
 
-Kernel = Literal["gaussian", "iq", "imq"]
+KernelName = Literal["gaussian", "iq", "imq"]
+BandwidthRule = Literal["eval", "ref", "pooled"]
+SCALE = 100.0
+_TILE = 1 << 20
+_TINY = 1e-8
+
+Kernel = Callable[[Tensor, float], Tensor]
+_KERNELS: dict[str, Kernel] = {
+    "gaussian": lambda squared, gamma: squared.mul_(-gamma).exp_(),
+    "iq": lambda squared, gamma: squared.mul_(gamma).add_(1.0).reciprocal_(),
+    "imq": lambda squared, gamma: squared.mul_(gamma).add_(1.0).rsqrt_(),
+}
 
 
 @dataclass(frozen=True)
 class KernelDistance:
-    """The distance and the bandwidth σ it was taken with."""
+    """A kernel distance and the bandwidth that it was computed with."""
 
     value: float
+    """100·MMD² (MMD² with ``scale=False``); may be negative."""
     bandwidth: float
+    """σ of the kernel."""
+    bandwidth_rule: str
+    """``eval``, ``ref``, ``pooled``: whose median distance σ is; or ``given``."""
+    kernel: KernelName
+    """``gaussian``, ``iq`` or ``imq``."""
 
 
 def kernel_distance(
-    x: Samples,
-    y: Samples,
+    x: ArrayLike | Tensor,
+    y: ArrayLike | Tensor,
     *,
-    bandwidth: float | None = None,
-    kernel: Kernel = "gaussian",
+    bandwidth: float | BandwidthRule = "eval",
+    kernel: KernelName = "gaussian",
     scale: bool = True,
 ) -> KernelDistance:
-    """100 · [mean_{i≠j} k(x_i,x_j) + mean_{i≠j} k(y_i,y_j) − 2 mean k(x_i,y_j)]; it may be negative.
+    """100·[Σ_{i≠j} k_xx/(m(m−1)) + Σ_{i≠j} k_yy/(n(n−1)) − 2 mean k_xy].
 
-    σ is the lower median of the pairwise distances of the evaluated set ``y`` unless given;
-    γ = 1/(2σ² + 1e-8) and k = exp(−γd²), 1/(1+γd²) for "iq", (1+γd²)^−½ for "imq".
+    ``x`` is the reference, ``y`` the evaluated set. k = exp(−γ d²), 1/(1 + γ d²) or
+    (1 + γ d²)^−½ with γ = 1/(2σ² + 1e-8); σ is a number, or the lower median of the pairwise
+    distances within the evaluated set (as kadtk), the reference, or both together.
+
+    >>> import numpy as np
+    >>> x = np.random.default_rng(0).normal(size=(100, 4))
+    >>> kernel_distance(x, x + 1.0).value > 1.0
+    True
     """
-    if kernel not in ("gaussian", "iq", "imq"):
-        raise UsageError(f"Unknown kernel {kernel!r}; choose gaussian, iq or imq.")
-    if bandwidth is not None and not 0.0 < bandwidth < float("inf"):
-        raise UsageError(f"The bandwidth must be a positive number, not {bandwidth}.")
-    x, y = check_samples(x, y, at_least=2, metric="KAD")
-    centre = torch.cat([x, y]).double().mean(dim=0)
-    x, y = x.double() - centre, y.double() - centre
-    if bandwidth is None:
-        bandwidth = float(torch.pdist(y).median())
-        if bandwidth < 1e-8:  # all evaluated clips are the same
-            bandwidth = 1.0
-    gamma = 1.0 / (2.0 * bandwidth**2 + 1e-8)
+    x_, y_ = as_points(x, "x"), as_points(y, "y")
+    check_pair(x_, y_)
+    for name, points in (("x", x_), ("y", y_)):
+        if len(points) < 2:
+            raise UsageError(f"{name} has one sample: pairs need two at least.")
+    if kernel not in _KERNELS:
+        raise UsageError(f"kernel must be one of {', '.join(_KERNELS)}, not {kernel!r}.")
+    sigma, rule = _bandwidth(bandwidth, x_, y_)
+    gamma = 1.0 / (2.0 * sigma**2 + _TINY)
+    function = _KERNELS[kernel]
+    n, m = len(x_), len(y_)
+    xx = _pair_sum(SquaredCost(x_, x_, torch.float32), function, gamma) / (n * (n - 1))
+    yy = _pair_sum(SquaredCost(y_, y_, torch.float32), function, gamma) / (m * (m - 1))
+    cost, xy = SquaredCost(x_, y_, torch.float32), 0.0
+    for rows in row_tiles(n, m, _TILE):
+        xy += _sum(function(cost.tile(rows), gamma))
+    value = xx + yy - 2.0 * xy / (n * m)
+    return KernelDistance(SCALE * value if scale else value, sigma, rule, kernel)
 
-    def mean_kernel(a: torch.Tensor, b: torch.Tensor, *, same: bool) -> float:
-        squared = torch.cdist(a, b).square() * gamma
-        if kernel == "gaussian":
-            values = torch.exp(-squared)
-        elif kernel == "iq":
-            values = 1.0 / (1.0 + squared)
-        else:
-            values = torch.rsqrt(1.0 + squared)
-        if same:
-            return float((values.sum() - values.diagonal().sum()) / (len(a) * (len(a) - 1)))
-        return float(values.mean())
 
-    mmd = mean_kernel(x, x, same=True) + mean_kernel(y, y, same=True)
-    mmd -= 2.0 * mean_kernel(x, y, same=False)
-    return KernelDistance(100.0 * mmd if scale else mmd, bandwidth)
+def _pair_sum(cost: SquaredCost, function: Kernel, gamma: float) -> float:
+    """Σ_{i≠j} k_ij from the upper triangle."""
+    total = 0.0
+    for rows in row_tiles(*cost.shape, _TILE):
+        tile = function(cost.tile(rows, rows.start), gamma)
+        height = rows.stop - rows.start
+        square = tile[:, :height]
+        total += _sum(square) - _sum(square.diagonal()) + 2.0 * _sum(tile[:, height:])
+    return total
+
+
+def _sum(tile: Tensor) -> float:
+    """Σ, accumulated wide: row sums in float32 are exact enough, their total is not."""
+    return float(tile.sum(dim=-1).sum(dtype=accumulator(tile.device)))
+
+
+def _bandwidth(bandwidth: float | str, x: Tensor, y: Tensor) -> tuple[float, str]:
+    """(σ, whose it is); 1 where the median distance is zero, as the published package does."""
+    if not isinstance(bandwidth, str):
+        return check_positive(bandwidth, "bandwidth"), "given"
+    if bandwidth not in ("eval", "ref", "pooled"):
+        raise UsageError(f"bandwidth must be a number, eval, ref or pooled, not {bandwidth!r}.")
+    points = {"eval": y, "ref": x}[bandwidth] if bandwidth != "pooled" else torch.cat([x, y])
+    sigma = median_distance(points)
+    return (sigma if sigma >= _TINY else 1.0), bandwidth

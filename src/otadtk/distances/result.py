@@ -1,56 +1,103 @@
-"""Results that explain themselves."""
+"""What a transport solver hands back: frozen records of numbers that explain themselves."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+FloatArray = NDArray[np.float64]
+DivergenceKind = Literal["sharp", "entropic"]
+EpsilonScale = Literal["absolute", "mean_cost", "median_cost"]
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True)
 class Coupling:
-    """One entropic transport problem: ⟨T,C⟩, the cost each column carries, and how exact it is."""
+    """One solved problem OT_ε(a, b) = min_T ⟨T, C⟩ + ε KL(T | a ⊗ b), and how well it is solved.
+
+    The plan is T_ij = a_i b_j exp((f_i + g_j − C_ij)/ε); its marginals miss a and b by the two
+    marginal errors. ``primal`` is the value of a feasible plan made from T, ``dual`` that of the
+    potentials: OT_ε lies between them.
+    """
 
     value: float
-    column_costs: NDArray[np.float64]
+    """⟨T, C⟩, the transport cost without the entropy term."""
+    primal: float
+    """⟨T′, C⟩ + ε KL(T′ | a ⊗ b) of a feasible plan T′, or a bound just above it."""
+    dual: float
+    """Σ a f + Σ b g − ε (Σ T − 1), a lower bound of OT_ε."""
+    gap: float
+    """(primal − dual) / |primal|: no solution is better than this one by more."""
+    row_error: float
+    """Σ_i |Σ_j T_ij − a_i|."""
+    column_error: float
+    """Σ_j |Σ_i T_ij − b_j|."""
+    row_costs: FloatArray = field(repr=False)
+    """Σ_j T_ij C_ij for every reference sample; they sum to ``value``."""
+    column_costs: FloatArray = field(repr=False)
+    """Σ_i T_ij C_ij for every evaluated sample (Eq. 7); they sum to ``value``."""
+    value_error: float
+    """How far ``value`` may be from the exact ⟨T*, C⟩ (see :class:`Divergence`)."""
+    cost_rounding: float
+    """The largest rounding error of an entry of C, which no gap can see."""
     iterations: int
-    marginal_error: float
-    """L1 distance of the plan's row and column sums from what they should be."""
+    """Sweeps over the kernel, or Newton steps on the truncated plan."""
+    regime: str
+    """``smooth`` (dense kernel), ``sharp`` (truncated plan), ``identical`` or ``legacy``."""
     converged: bool
+    """Whether the relative gap met the tolerance."""
+    potentials: tuple[FloatArray, FloatArray] | None = field(default=None, repr=False)
+    """(f, g), on request."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Divergence:
-    """The debiased divergence of two sets and its three terms, all in the "sharp" form ⟨T,C⟩."""
+    """A Sinkhorn divergence S = OT(x, y) − ½ OT(x, x) − ½ OT(y, y) with its three terms.
+
+    ``error_bar`` follows from the duality gaps γ (absolute) of the three terms. The entropic
+    value of a term lies between its dual and its primal, so its error is γ. For the sharp value
+    ⟨T, C⟩ the gap alone is no bound; but a feasible plan T′ obeys ε KL(T′ | T*) ≤ γ, and the
+    mean of h = C − f ⊕ g under two plans of equal marginals differs by at most
+    sqrt(2 KL Var h) + O(KL). Hence ``value_error`` = |⟨T − T′, C⟩| + 2 sqrt(2 (γ/ε) Var h) +
+    γ/ε · (a few standard deviations of h) + the rounding of C. The bar is
+    error(xy) + ½ error(xx) + ½ error(yy).
+    """
 
     value: float
+    """The divergence of the kind named by ``divergence``."""
+    divergence: DivergenceKind
+    """``sharp``: terms are ⟨T, C⟩, as the published package; ``entropic``: terms are OT_ε."""
+    xy: Coupling
+    """The coupling between the reference and the evaluated set."""
+    xx: Coupling
+    """The coupling of the reference set with itself."""
+    yy: Coupling
+    """The coupling of the evaluated set with itself."""
     epsilon: float
-    cross: Coupling
-    self_reference: Coupling
-    self_evaluated: Coupling
+    """The regularisation, absolute, in units of the squared distance."""
+    epsilon_scale: EpsilonScale
+    """What the given epsilon was a multiple of."""
+    error_bar: float
+    """How far ``value`` may be from the exact divergence; see the class."""
+    seconds: float
+    """Wall-clock time of the solver."""
+    forecast_bytes: int
+    """Peak memory above the inputs, as forecast before the run."""
+    converged: bool
+    """Whether all three terms met the tolerance."""
+    compat: str | None = None
+    """The published package whose arithmetic was reproduced, if any."""
+    notes: tuple[str, ...] = ()
+    """What a reader of the number should know, one sentence each."""
 
     @property
-    def cj(self) -> NDArray[np.float64]:
-        """Transport cost of each evaluated sample (Eq. 7); they sum to ⟨T,C⟩ of the cross term."""
-        return self.cross.column_costs
+    def cj(self) -> FloatArray:
+        """Per-sample costs of the evaluated set (Eq. 7): mass 1/M each, they sum to ⟨T, C⟩."""
+        return self.xy.column_costs
 
     @property
-    def terms(self) -> tuple[Coupling, Coupling, Coupling]:
-        """The three transport problems."""
-        return self.cross, self.self_reference, self.self_evaluated
-
-    @property
-    def converged(self) -> bool:
-        """Whether all three terms reached the tolerance."""
-        return all(term.converged for term in self.terms)
-
-    @property
-    def iterations(self) -> int:
-        """Iterations over all three terms."""
-        return sum(term.iterations for term in self.terms)
-
-    @property
-    def marginal_error(self) -> float:
-        """The largest marginal error of the three terms."""
-        return max(term.marginal_error for term in self.terms)
+    def reference_costs(self) -> FloatArray:
+        """The same for the reference set: they too sum to ⟨T, C⟩."""
+        return self.xy.row_costs

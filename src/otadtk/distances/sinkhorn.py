@@ -1,92 +1,184 @@
-"""The debiased Sinkhorn divergence of two sets, with its per-sample costs (Eq. 6 and 7).
-
-OT_ε is solved in the log domain: f_i = −ε log Σ_j b_j exp((g_j − C_ij)/ε) and the same for g, with
-ε lowered step by step from the scale of the costs, so that each step starts near its solution.
-What is reported is the "sharp" form: ⟨T,C⟩ of the three plans, debiased. Eq. (6) in the literature
-(Feydy et al., 2019) adds the entropy of the plans.
-"""
+"""The certified Sinkhorn divergence between two sets of embeddings."""
 
 from __future__ import annotations
 
-import math
+import time
+from collections.abc import Callable
+from dataclasses import replace
 
 import torch
+from numpy.typing import ArrayLike
+from torch import Tensor
 
-from otadtk.distances.result import Coupling, Divergence
-from otadtk.distances.samples import Samples, check_samples
+from otadtk.distances.cost import SquaredCost, working_dtype
+from otadtk.distances.couple import Coupler
+from otadtk.distances.duplicates import MergedCloud, merge_duplicates
+from otadtk.distances.legacy import COMPAT, legacy_coupling
+from otadtk.distances.regime import plan_memory
+from otadtk.distances.result import Coupling, Divergence, DivergenceKind, EpsilonScale
+from otadtk.distances.validate import as_points, as_weights, check_pair, check_positive
 from otadtk.errors import UsageError
 
-TOLERANCE = 1e-6
-MAX_ITERATIONS = 2_000
-_ANNEALING_FACTOR = 0.5
-_ITERATIONS_PER_STEP = 5
-_CHECK_EVERY = 10
+Progress = Callable[[str, int, float], None]
 
 
 def sinkhorn_divergence(
-    x: Samples, y: Samples, *, epsilon: float = 0.1, max_iterations: int = MAX_ITERATIONS
+    x: ArrayLike | Tensor,
+    y: ArrayLike | Tensor,
+    *,
+    epsilon: float = 0.1,
+    epsilon_scale: EpsilonScale = "absolute",
+    divergence: DivergenceKind = "sharp",
+    weights_x: ArrayLike | Tensor | None = None,
+    weights_y: ArrayLike | Tensor | None = None,
+    tolerance: float = 1e-5,
+    max_iterations: int = 1000,
+    max_memory: int | None = None,
+    potentials: bool = False,
+    compat: str | None = None,
+    progress: Progress | None = None,
 ) -> Divergence:
-    """S_ε(x, y) = OT(x,y) − ½ OT(x,x) − ½ OT(y,y) for the cost ‖x − y‖² and uniform weights.
+    """S_ε(x, y) = OT(x, y) − ½ OT(x, x) − ½ OT(y, y), with a certificate for each term.
 
-    >>> import torch
-    >>> from otadtk.distances.sinkhorn import sinkhorn_divergence
-    >>> x = torch.tensor([[0.0], [1.0]])
-    >>> round(sinkhorn_divergence(x, x + 2, epsilon=0.5).value, 5)
-    4.0
+    ``x`` (N, d) is the reference, ``y`` (M, d) the evaluated set; the cost is ‖x − y‖². The
+    default ``divergence="sharp"`` takes ⟨T, C⟩ for OT, as the published package does;
+    ``"entropic"`` takes the full OT_ε of Feydy et al. (2019). ``epsilon`` is absolute, or a
+    multiple of the mean or median cost between the sets. ``tolerance`` is the relative duality
+    gap that counts as converged; ``max_memory`` bounds the bytes above the inputs;
+    ``progress(term, iteration, marginal_error)`` is called now and then.
+
+    >>> import numpy as np
+    >>> x = np.random.default_rng(0).normal(size=(50, 8))
+    >>> result = sinkhorn_divergence(x, x + 1.0)
+    >>> round(result.value, 6), result.converged
+    (8.0, True)
     """
-    if not (math.isfinite(epsilon) and epsilon > 0):
-        raise UsageError(f"epsilon must be a positive number, not {epsilon}.")
-    x, y = check_samples(x, y)
-    # centre first: squared distances by expansion lose digits when embeddings share an offset
-    centre = torch.cat([x, y]).double().mean(dim=0)
-    x, y = x.double() - centre, y.double() - centre
-    cross = _solve(_squared_distances(x, y), epsilon, max_iterations, symmetric=False)
-    self_x = _solve(_squared_distances(x, x), epsilon, max_iterations, symmetric=True)
-    self_y = _solve(_squared_distances(y, y), epsilon, max_iterations, symmetric=True)
-    value = cross.value - 0.5 * self_x.value - 0.5 * self_y.value
-    return Divergence(value, epsilon, cross, self_x, self_y)
+    started = time.perf_counter()
+    x_, y_ = as_points(x, "x"), as_points(y, "y")
+    check_pair(x_, y_)
+    epsilon, tolerance = check_positive(epsilon, "epsilon"), check_positive(tolerance, "tolerance")
+    _check_choice(divergence, ("sharp", "entropic"), "divergence")
+    _check_choice(epsilon_scale, ("absolute", "mean_cost", "median_cost"), "epsilon_scale")
+    a, b = as_weights(weights_x, len(x_), "weights_x"), as_weights(weights_y, len(y_), "weights_y")
+    report = progress or (lambda term, iteration, error: None)
+    if epsilon_scale != "absolute":
+        epsilon *= _cost_scale(x_, y_, a, b, epsilon_scale)
+    if compat is not None:
+        _check_choice(compat, (COMPAT,), "compat")
+        if weights_x is not None or weights_y is not None:
+            raise UsageError(f"compat={compat!r} knows uniform weights only.")
+        pairs = ((x_, y_), (x_, x_), (y_, y_))
+        xy, xx, yy = (legacy_coupling(p, q, epsilon, tolerance) for p, q in pairs)
+        held = 6 * 4 * max(len(x_), len(y_)) ** 2
+        return assemble(xy, xx, yy, divergence, epsilon, epsilon_scale, started, held, compat)
+    cloud_x, cloud_y = merge_duplicates(x_, a), merge_duplicates(y_, b)
+    size = max(len(cloud_x.points), len(cloud_y.points))
+    dtype = working_dtype(size, size, x_.shape[1], x_.device)
+    item = torch.empty((), dtype=dtype).element_size()
+    budget = plan_memory(size, size, x_.shape[1], item, max_memory)
+    coupler = Coupler(epsilon, tolerance, int(max_iterations), budget, dtype, report)
+    xx = coupler.couple(cloud_x, cloud_x, "xx")
+    same = _equal(cloud_x, cloud_y)
+    if same:
+        xy = yy = xx
+    else:
+        yy = coupler.couple(cloud_y, cloud_y, "yy")
+        xy = coupler.couple(cloud_x, cloud_y, "xy")
+    xx = _expand(xx, cloud_x, cloud_x, potentials)
+    yy = _expand(yy, cloud_y, cloud_y, potentials)
+    xy = _expand(xy, cloud_x, cloud_y, potentials)
+    return assemble(xy, xx, yy, divergence, epsilon, epsilon_scale, started, budget.forecast_bytes)
 
 
-def _squared_distances(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    norms = x.square().sum(dim=1)[:, None] + y.square().sum(dim=1)[None, :]
-    return (norms - 2.0 * (x @ y.T)).clamp_min(0.0)
+def assemble(
+    xy: Coupling,
+    xx: Coupling,
+    yy: Coupling,
+    divergence: DivergenceKind,
+    epsilon: float,
+    epsilon_scale: EpsilonScale,
+    started: float,
+    forecast_bytes: int,
+    compat: str | None = None,
+) -> Divergence:
+    """The divergence of three solved terms, with its error bar and notes."""
+    if divergence == "sharp":
+        value = xy.value - 0.5 * (xx.value + yy.value)
+        error_bar = xy.value_error + 0.5 * (xx.value_error + yy.value_error)
+    else:
+        terms = [0.5 * (term.primal + term.dual) for term in (xy, xx, yy)]
+        value = terms[0] - 0.5 * (terms[1] + terms[2])
+        error_bar = sum(
+            weight * (0.5 * (term.primal - term.dual) + term.cost_rounding)
+            for term, weight in ((xy, 1.0), (xx, 0.5), (yy, 0.5))
+        )
+    return Divergence(
+        value=value,
+        divergence=divergence,
+        xy=xy,
+        xx=xx,
+        yy=yy,
+        epsilon=epsilon,
+        epsilon_scale=epsilon_scale,
+        error_bar=error_bar,
+        seconds=time.perf_counter() - started,
+        forecast_bytes=forecast_bytes,
+        converged=xy.converged and xx.converged and yy.converged,
+        compat=compat,
+        notes=_notes(xy, xx, yy, epsilon, compat),
+    )
 
 
-def _solve(cost: torch.Tensor, epsilon: float, max_iterations: int, *, symmetric: bool) -> Coupling:
-    """The plan of one problem, annealed down to ``epsilon`` and then iterated to tolerance."""
-    n, m = cost.shape
-    f, g = cost.new_zeros(n), cost.new_zeros(m)
-    iterations, step = 0, max(epsilon, float(cost.max()))
-    while step > epsilon:
-        for _ in range(_ITERATIONS_PER_STEP):
-            f, g = _iterate(cost, f, g, step, symmetric)
-            iterations += 1
-        step = max(epsilon, step * _ANNEALING_FACTOR)
-    budget = iterations + max_iterations
-    while True:
-        for _ in range(_CHECK_EVERY):
-            f, g = _iterate(cost, f, g, epsilon, symmetric)
-            iterations += 1
-        plan = torch.exp((f[:, None] + g[None, :] - cost) / epsilon) / (n * m)
-        rows, columns = (plan.sum(dim=1) - 1 / n).abs().sum(), (plan.sum(dim=0) - 1 / m).abs().sum()
-        error = float(rows + columns)
-        if error <= TOLERANCE or iterations >= budget:
-            break
-    column_costs = (plan * cost).sum(dim=0).cpu().numpy()
-    return Coupling(float(column_costs.sum()), column_costs, iterations, error, error <= TOLERANCE)
+def _notes(
+    xy: Coupling, xx: Coupling, yy: Coupling, epsilon: float, compat: str | None
+) -> tuple[str, ...]:
+    notes = []
+    self_terms = 0.5 * (xx.value + yy.value)
+    several = len(xx.row_costs) > 1 or len(yy.row_costs) > 1
+    if several and xy.value > 0 and self_terms < 0.01 * xy.value and xy.value > epsilon:
+        notes.append(
+            f"epsilon = {epsilon:.4g} is so small against the costs that debiasing does nothing "
+            f"(self terms {self_terms:.3g}, cross term {xy.value:.3g}): two samples of one "
+            f"distribution will score far from 0; consider epsilon_scale='median_cost'."
+        )
+    worst = max((xy, "xy"), (xx, "xx"), (yy, "yy"), key=lambda pair: pair[0].gap)
+    if compat is not None:
+        notes.append(f"The unconverged arithmetic of {compat} was reproduced on request.")
+    elif not (xy.converged and xx.converged and yy.converged):
+        notes.append(
+            f"Not converged: the relative duality gap of {worst[1]} is {worst[0].gap:.1e}; try a "
+            f"larger max_iterations, a larger epsilon, or a looser tolerance."
+        )
+    return tuple(notes)
 
 
-def _iterate(
-    cost: torch.Tensor, f: torch.Tensor, g: torch.Tensor, epsilon: float, symmetric: bool
-) -> tuple[torch.Tensor, torch.Tensor]:
-    if symmetric:  # the averaged update converges in a few steps and keeps f = g
-        f = 0.5 * (f + _soft_minimum(cost, f, epsilon))
-        return f, f
-    f = _soft_minimum(cost, g, epsilon)
-    return f, _soft_minimum(cost.T, f, epsilon)
+def _cost_scale(x: Tensor, y: Tensor, a: Tensor, b: Tensor, kind: EpsilonScale) -> float:
+    """The mean or median cost between the sets; an error where it is zero."""
+    cost = SquaredCost(x, y)
+    scale = cost.mean(a, b) if kind == "mean_cost" else cost.median()
+    if scale <= 0:
+        raise UsageError(f"epsilon_scale={kind!r}: the {kind[:-5]} cost between the sets is zero.")
+    return scale
 
 
-def _soft_minimum(cost: torch.Tensor, potential: torch.Tensor, epsilon: float) -> torch.Tensor:
-    """−ε log mean_j exp((potential_j − cost_ij)/ε)."""
-    scores = (potential[None, :] - cost) / epsilon
-    return -epsilon * (torch.logsumexp(scores, dim=1) - math.log(cost.shape[1]))
+def _equal(x: MergedCloud, y: MergedCloud) -> bool:
+    """Whether the two clouds are the same measure, in the same order."""
+    return torch.equal(x.points, y.points) and torch.equal(x.weights, y.weights)
+
+
+def _expand(coupling: Coupling, x: MergedCloud, y: MergedCloud, potentials: bool) -> Coupling:
+    """The coupling in terms of the original samples instead of the merged points."""
+    pair = None
+    if potentials and coupling.potentials is not None:
+        pair = (x.copy(coupling.potentials[0]), y.copy(coupling.potentials[1]))
+    return replace(
+        coupling,
+        row_costs=x.spread(coupling.row_costs),
+        column_costs=y.spread(coupling.column_costs),
+        potentials=pair,
+    )
+
+
+def _check_choice(value: str, choices: tuple[str, ...], name: str) -> None:
+    if value not in choices:
+        raise UsageError(f"{name} must be one of {', '.join(choices)}, not {value!r}.")

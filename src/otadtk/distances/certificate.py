@@ -1,0 +1,170 @@
+"""The certificate: a feasible plan and the dual around every OT_ε, and what follows for ⟨T, C⟩.
+
+Let T have marginals r, c close to a, b. Three plans are involved:
+
+1. T₁ = T ∘ (1 + α ⊕ β), with (α, β) from the linear system that makes the marginals right
+   (one Newton step on the plan, by conjugate gradients);
+2. T₂ = diag(ρ) T₁ diag(σ), scaled down until no marginal is exceeded (Altschuler et al., 2017);
+3. T′ = T₂ + (the missing marginals as a rank-one plan Q): exactly feasible.
+
+The value of T′ is bounded from above by convexity of KL and log(1 + t) ≤ t: with the marginals
+r₂, c₂ of T₂, E(T₂) ≤ Σ r₂ (f + ε α) + Σ c₂ (g + ε β), in which C has cancelled.
+
+The dual of the potentials is Σ a f + Σ b g − ε (Σ T − 1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from otadtk.distances.cost import SquaredCost
+from otadtk.distances.laplacian import conjugate_gradients
+from otadtk.distances.plan import Plan
+from otadtk.distances.result import Coupling, FloatArray
+
+_SAFETY = 2.0
+"""Factor on the transport inequality, whose variance is that of T instead of T*."""
+
+
+def certify(
+    plan: Plan,
+    a: FloatArray,
+    b: FloatArray,
+    cost: SquaredCost,
+    epsilon: float,
+    *,
+    tolerance: float,
+    rounding: float,
+    iterations: int,
+    regime: str,
+) -> Coupling:
+    """The coupling with both bounds, its gap and the error of its value."""
+    sums = plan.sums
+    step = _marginal_correction(plan, a, b, cost.symmetric)
+    primal, moved = _feasible_value(plan, step, a, b, cost, epsilon)
+    mass = float(sums.rows.sum()) + sums.dropped
+    dual = float(a @ plan.f + b @ plan.g) - epsilon * (mass - 1.0)
+    gap = max(primal - dual, 0.0)
+    relative = gap / max(abs(primal), epsilon)
+    value = float(sums.column_costs.sum())
+    divergence = gap / epsilon  # KL(T′ | T*) at most
+    spread = epsilon * float(np.sqrt(sums.variance))
+    value_error = (
+        moved
+        + _SAFETY * spread * float(np.sqrt(2.0 * divergence))
+        + _SAFETY * (spread + epsilon) * divergence
+        + rounding * (1.0 + spread / epsilon)
+    )
+    return Coupling(
+        value=value,
+        primal=primal,
+        dual=dual,
+        gap=relative,
+        row_error=float(np.abs(sums.rows - a).sum()),
+        column_error=float(np.abs(sums.columns - b).sum()),
+        row_costs=sums.row_costs,
+        column_costs=sums.column_costs,
+        value_error=value_error,
+        cost_rounding=rounding,
+        iterations=iterations,
+        regime=regime,
+        converged=bool(relative <= tolerance),
+        potentials=(plan.f, plan.g),
+    )
+
+
+@dataclass(frozen=True)
+class _Correction:
+    """α, β and the products T β, Tᵀ α."""
+
+    alpha: FloatArray
+    beta: FloatArray
+    plan_beta: FloatArray
+    plan_alpha: FloatArray
+
+
+def _marginal_correction(
+    plan: Plan, a: FloatArray, b: FloatArray, symmetric: bool, goal: float = 1e-10
+) -> _Correction:
+    """Solves r α + T β = a − r, Tᵀ α + c β = b − c for the marginals r, c of the plan.
+
+    Eliminating α leaves (c − Tᵀ r⁻¹ T) β = (b − c) − Tᵀ r⁻¹ (a − r), a weighted graph
+    Laplacian. For a cloud with itself α = β and (r + T) α = a − r, which is well conditioned.
+    Both by conjugate gradients.
+    """
+    r, c = plan.sums.rows, plan.sums.columns
+    zero = _Correction(np.zeros_like(a), np.zeros_like(b), np.zeros_like(a), np.zeros_like(b))
+    if not (np.all(r > 0) and np.all(c > 0) and np.all(np.isfinite(r)) and np.all(np.isfinite(c))):
+        return zero
+    if symmetric:
+        alpha, _ = conjugate_gradients(
+            lambda z: r * z + plan.apply(z), a - r, lambda z: z / r, goal, 30
+        )
+        beta = alpha
+        plan_beta = plan_alpha = plan.apply(alpha)
+    else:
+        start = (a - r) / r
+        right = (b - c) - plan.apply_transposed(start)
+        right -= right.sum() * c / c.sum()  # the Laplacian's range: no mass is created
+        beta = plan.solve_columns(right, goal)
+        plan_beta = plan.apply(beta)
+        alpha = start - plan_beta / r
+        plan_alpha = plan.apply_transposed(alpha)
+    if float(np.abs(alpha).max() + np.abs(beta).max()) >= 0.5:  # 1 + α ⊕ β must stay positive
+        return zero
+    return _Correction(alpha, beta, plan_beta, plan_alpha)
+
+
+def _feasible_value(
+    plan: Plan,
+    step: _Correction,
+    a: FloatArray,
+    b: FloatArray,
+    cost: SquaredCost,
+    epsilon: float,
+) -> tuple[float, float]:
+    """(an upper bound of T′'s entropic value, |⟨T − T′, C⟩| at most)."""
+    sums, alpha, beta = plan.sums, step.alpha, step.beta
+    # T₁ = T ∘ (1 + α ⊕ β); rows and then columns are scaled down to at most a and b
+    # (products are taken of small differences: those of float32 panels are only relatively exact)
+    row = sums.rows * (1.0 + alpha) + step.plan_beta
+    rho = np.minimum(1.0, a / row)
+    column = sums.columns + plan.apply_transposed((1.0 + alpha) * rho - 1.0)
+    column += beta * (sums.columns + plan.apply_transposed(rho - 1.0))
+    sigma = np.minimum(1.0, b / column)
+    column *= sigma
+    row = (1.0 + alpha) * (sums.rows + plan.apply(sigma - 1.0)) + plan.apply(beta * sigma)
+    row *= rho
+    # T₂ = ρ T₁ σ: Σ T₂ log(T₂ / ab) ≤ Σ T₂ ((f + g − C)/ε + α + β), as log ρ, log σ ≤ 0
+    mass = float(row.sum())
+    inner = float(row @ plan.f + column @ plan.g + epsilon * (row @ alpha + column @ beta)) / mass
+    inner -= epsilon * float(np.log(mass))
+    left, right = np.maximum(a - row, 0.0), np.maximum(b - column, 0.0)
+    rest = float(left.sum())
+    corrected = float(alpha @ sums.row_costs + beta @ sums.column_costs)
+    scaled = float((1.0 - rho) @ sums.row_costs + (1.0 - sigma) @ sums.column_costs)
+    if rest <= 0.0 or right.sum() <= 0.0:
+        return inner, abs(corrected) + scaled
+    outer, outer_cost = _rank_one_value(left / rest, right / right.sum(), a, b, cost, epsilon)
+    moved = abs(corrected) + scaled + rest * outer_cost
+    return (1.0 - rest) * inner + rest * outer, moved
+
+
+def _rank_one_value(
+    p: FloatArray, q: FloatArray, a: FloatArray, b: FloatArray, cost: SquaredCost, epsilon: float
+) -> tuple[float, float]:
+    """(⟨p ⊗ q, C⟩ + ε KL(p ⊗ q | a ⊗ b), ⟨p ⊗ q, C⟩), in O(N d)."""
+    mean_x = p @ cost.x.cpu().numpy()
+    mean_y = q @ cost.y.cpu().numpy()
+    norms = p @ cost.x_squared.cpu().numpy() + q @ cost.y_squared.cpu().numpy()
+    transport = float(norms - 2.0 * (mean_x @ mean_y))
+    entropy = _relative_entropy(p, a) + _relative_entropy(q, b)
+    return transport + epsilon * entropy, transport
+
+
+def _relative_entropy(p: FloatArray, a: FloatArray) -> float:
+    """KL(p | a)."""
+    inside = p > 0
+    return float((p[inside] * np.log(p[inside] / a[inside])).sum())

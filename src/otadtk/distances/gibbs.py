@@ -1,0 +1,153 @@
+"""The Gibbs kernel K_ij = exp((f_i + g_j − C_ij)/ε) as an operator made of row panels.
+
+Panels are kept while they fit the memory budget and are computed anew in every pass beyond it:
+dense and streaming mode are the same code. The kernel of a cloud with itself keeps the upper
+triangle only and uses every panel twice.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from otadtk.distances.cost import TILE_ELEMENTS, SquaredCost, accumulator, row_tiles
+
+EXPONENT_FLOOR = -80.0
+"""exp is ten times slower on arguments whose result is denormal; e^−80 is nothing either."""
+_DOUBLE_FLOOR = -600.0
+
+
+class GibbsKernel:
+    """K, with the potentials (f, g) absorbed that make its largest entry 1 in every row and column.
+
+    Without absorption K underflows wherever a sample is far from the other cloud. The hard
+    c-transforms f_i = min_j C_ij and g_j = min_i (C_ij − f_i) are cheap and always feasible:
+    f_i + g_j ≤ C_ij with equality somewhere in each row and column.
+    """
+
+    def __init__(
+        self,
+        cost: SquaredCost,
+        epsilon: float,
+        memory: int,
+        tile_elements: int = TILE_ELEMENTS,
+        potentials: tuple[Tensor, Tensor] | None = None,
+    ) -> None:
+        self.floor = EXPONENT_FLOOR if cost.dtype == torch.float32 else _DOUBLE_FLOOR
+        self.cost, self.epsilon, self.symmetric = cost, epsilon, cost.symmetric
+        self.wide = accumulator(cost.device)
+        n, m = cost.shape
+        self.tiles = row_tiles(n, m, tile_elements)
+        self.f = torch.zeros(n, dtype=self.wide, device=cost.device)
+        self.g = torch.zeros(m, dtype=self.wide, device=cost.device)
+        width = torch.empty((), dtype=cost.dtype).element_size()
+        self._kept: list[Tensor] = []
+        for rows in self.tiles:
+            memory -= (rows.stop - rows.start) * (m - self._first(rows)) * width
+            if memory < 0:
+                break
+            self._kept.append(cost.tile(rows, self._first(rows)))
+        if potentials is not None:
+            self.f, self.g = potentials
+            for rows, panel in zip(self.tiles, self._kept, strict=False):
+                self._reduce(rows, panel)
+        elif not self.symmetric:  # with itself: min_j C_ij = C_ii = 0, nothing to absorb
+            self._absorb()
+        for panel in self._kept:
+            self._exponentiate(panel)
+
+    @property
+    def streaming(self) -> bool:
+        """Whether some panels are computed anew in every pass."""
+        return len(self._kept) < len(self.tiles)
+
+    def panels(self) -> Iterator[tuple[slice, Tensor]]:
+        """(rows, K[rows, first:]); first is rows.start for a symmetric kernel, else 0."""
+        for index, rows in enumerate(self.tiles):
+            if index < len(self._kept):
+                yield rows, self._kept[index]
+            else:
+                yield rows, self._fresh(rows)
+
+    def apply(self, v: Tensor) -> Tensor:
+        """K v, each panel in working precision, accumulated wide."""
+        if not self.symmetric:
+            narrow = v.to(self.cost.dtype)
+            return torch.cat([panel @ narrow for _, panel in self.panels()]).to(self.wide)
+        return self._apply_symmetric(v.to(self.cost.dtype))
+
+    def apply_transposed(self, u: Tensor) -> Tensor:
+        """Kᵀ u."""
+        if self.symmetric:
+            return self.apply(u)
+        narrow = u.to(self.cost.dtype)
+        out = torch.zeros(self.cost.shape[1], dtype=self.wide, device=self.cost.device)
+        for rows, panel in self.panels():
+            out += panel.T @ narrow[rows]
+        return out
+
+    def sweep(self, a: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """(u, Kᵀ u) with u = a / (K v), in one pass over the panels."""
+        narrow = v.to(self.cost.dtype)
+        u = torch.empty_like(a)
+        out = torch.zeros(self.cost.shape[1], dtype=self.wide, device=self.cost.device)
+        for rows, panel in self.panels():
+            u[rows] = a[rows] / (panel @ narrow).to(self.wide)
+            out += panel.T @ u[rows].to(self.cost.dtype)
+        return u, out
+
+    def clipped_mass(self, u: Tensor, v: Tensor) -> float:
+        """Mass that diag(u) K diag(v) has where K was raised to the floor: it should be nothing."""
+        floor = math.exp(self.floor)
+        most = float(u.sum() * v.sum()) * floor
+        if most < 1e-12 or self.symmetric:  # there T_ij ≤ sqrt(a_i a_j) K_ij, whatever u and v
+            return most if not self.symmetric else 0.0
+        mass, narrow = 0.0, v.to(self.cost.dtype)
+        for rows, panel in self.panels():
+            clipped = (panel <= 1.001 * floor).to(self.cost.dtype)
+            mass += float((u[rows] * (clipped @ narrow).to(self.wide)).sum()) * floor
+        return mass
+
+    def _apply_symmetric(self, v: Tensor) -> Tensor:
+        out = torch.zeros(len(v), dtype=self.wide, device=v.device)
+        for rows, panel in self.panels():
+            height = rows.stop - rows.start
+            out[rows] += panel @ v[rows.start :]
+            out[rows.stop :] += panel[:, height:].T @ v[rows]
+        return out
+
+    def _first(self, rows: slice) -> int:
+        return int(rows.start) if self.symmetric else 0
+
+    def _absorb(self) -> None:
+        """Sets f and g by one pass; kept panels hold C − f − g afterwards."""
+        best = torch.full((self.cost.shape[1],), torch.inf, device=self.cost.device)
+        best = best.to(self.cost.dtype)
+        for index, rows in enumerate(self.tiles):
+            tile = self._kept[index] if index < len(self._kept) else self.cost.tile(rows)
+            f = tile.amin(dim=1)  # f_i = min_j C_ij
+            self.f[rows] = f.to(self.wide)
+            tile -= f[:, None]
+            best = torch.minimum(best, tile.amin(dim=0))  # g_j = min_i (C_ij − f_i)
+        self.g = best.to(self.wide)
+        for panel in self._kept:
+            panel -= best
+
+    def _fresh(self, rows: slice) -> Tensor:
+        """A panel computed anew."""
+        tile = self.cost.tile(rows, self._first(rows))
+        if not self.symmetric:
+            self._reduce(rows, tile)
+        return self._exponentiate(tile)
+
+    def _reduce(self, rows: slice, tile: Tensor) -> None:
+        """C − f − g, in place."""
+        tile -= self.f[rows, None].to(tile.dtype)
+        tile -= self.g.to(tile.dtype)
+
+    def _exponentiate(self, reduced: Tensor) -> Tensor:
+        """exp(−(C − f − g)/ε), in place."""
+        return reduced.mul_(-1.0 / self.epsilon).clamp_(self.floor, -self.floor).exp_()

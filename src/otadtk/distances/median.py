@@ -1,0 +1,61 @@
+"""The exact median of all pairwise distances, without all of them in memory."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from otadtk.distances.cost import SquaredCost, row_tiles
+
+_TILE = 1 << 20
+_SAMPLE = 1000
+_MARGIN = 0.01
+
+
+def median_distance(points: Tensor) -> float:
+    """The lower median of ‖p_i − p_j‖ over i < j.
+
+    A sample of rows brackets it; one pass counts the pairs below the bracket and keeps those
+    inside; the answer is an order statistic of the kept ones. A bracket that missed is widened.
+    """
+    cost = SquaredCost(points, points, torch.float32)
+    n, _ = cost.shape
+    rank = (n * (n - 1) // 2 + 1) // 2  # the lower median, counted from 1
+    margin = _MARGIN if n > _SAMPLE else 1.0
+    while True:
+        low, high = _bracket(cost, margin)
+        below, inside = _count(cost, low, high)
+        if below < rank <= below + len(inside):
+            return math.sqrt(float(inside.kthvalue(rank - below).values))
+        margin = min(1.0, 4.0 * margin)
+
+
+def _bracket(cost: SquaredCost, margin: float) -> tuple[float, float]:
+    """Squared distances between which the median should lie: quantiles ½ ± margin of a sample."""
+    if margin >= 0.5:
+        return -1.0, float("inf")
+    n, _ = cost.shape
+    generator = torch.Generator().manual_seed(0)
+    chosen = torch.randperm(n, generator=generator)[:_SAMPLE].to(cost.device)
+    tile = cost.restricted(chosen, chosen).tile(slice(0, len(chosen)))
+    upper = torch.triu_indices(len(chosen), len(chosen), offset=1, device=cost.device)
+    values = tile[upper[0], upper[1]].sort().values
+    low = int((0.5 - margin) * (len(values) - 1))
+    high = int((0.5 + margin) * (len(values) - 1))
+    return float(values[low]), float(values[high])
+
+
+def _count(cost: SquaredCost, low: float, high: float) -> tuple[int, Tensor]:
+    """(pairs i < j with d² < low, the d² of those in [low, high])."""
+    below, inside = 0, []
+    for rows in row_tiles(*cost.shape, _TILE):
+        tile = cost.tile(rows, rows.start)
+        height = rows.stop - rows.start
+        lower = torch.ones((height, height), dtype=torch.bool, device=tile.device).tril()
+        tile[:, :height].masked_fill_(lower, torch.inf)  # i ≥ j
+        below += int((tile < low).sum())
+        kept = tile[(tile >= low) & (tile <= high)]
+        inside.append(kept[torch.isfinite(kept)])
+    return below, torch.cat(inside)

@@ -1,0 +1,43 @@
+"""The cost matrix read again and again: row panels kept in memory while they fit the budget."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor
+
+from otadtk.distances.cost import TILE_ELEMENTS, SquaredCost, row_tiles
+
+
+class CostPanels:
+    """C in row panels; those beyond the budget are computed anew in every pass."""
+
+    def __init__(self, cost: SquaredCost, memory: int, tile_elements: int = TILE_ELEMENTS) -> None:
+        self.cost = cost
+        n, m = cost.shape
+        self._slices = row_tiles(n, m, tile_elements)
+        width = torch.empty((), dtype=cost.dtype).element_size()
+        height = self._slices[0].stop
+        self._room = max(0, memory // max(1, height * m * width))
+        self._kept: list[Tensor] = []
+        self._scratch = torch.empty((height, m), dtype=cost.dtype, device=cost.device)
+
+    def tiles(self) -> Iterator[tuple[slice, Tensor]]:
+        """(rows, C[rows]), to be read only."""
+        for index, rows in enumerate(self._slices):
+            if index < len(self._kept):
+                yield rows, self._kept[index]
+                continue
+            tile = self.cost.tile(rows)
+            if index < self._room:
+                self._kept.append(tile)
+            yield rows, tile
+
+    def reduced(self, f: Tensor, g: Tensor) -> Iterator[tuple[slice, Tensor]]:
+        """(rows, C − f ⊕ g), in a buffer that the next tile overwrites."""
+        f, g = f.to(self.cost.dtype), g.to(self.cost.dtype)
+        for rows, tile in self.tiles():
+            buffer = self._scratch[: len(tile)]
+            torch.sub(tile, g, out=buffer)
+            yield rows, buffer.sub_(f[rows, None])

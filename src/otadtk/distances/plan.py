@@ -1,0 +1,53 @@
+"""A solved plan as the certificate sees it: potentials, marginals, costs, and a product with T."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+from otadtk.distances.laplacian import conjugate_gradients
+from otadtk.distances.result import FloatArray
+
+
+@dataclass(frozen=True)
+class PlanSums:
+    """Sums over T_ij = a_i b_j exp((f_i + g_j − C_ij)/ε), in float64."""
+
+    rows: FloatArray
+    """Σ_j T_ij."""
+    columns: FloatArray
+    """Σ_i T_ij."""
+    row_costs: FloatArray
+    """Σ_j T_ij C_ij."""
+    column_costs: FloatArray
+    """Σ_i T_ij C_ij."""
+    variance: float
+    """Variance of (C − f ⊕ g)/ε under T."""
+    dropped: float = 0.0
+    """Mass of the entries that were left out of all the sums above, at most."""
+
+
+class Plan(ABC):
+    """A plan with its potentials and sums; products with it correct its marginals."""
+
+    f: FloatArray
+    g: FloatArray
+    sums: PlanSums
+
+    @abstractmethod
+    def apply(self, beta: FloatArray) -> FloatArray:
+        """T β."""
+
+    @abstractmethod
+    def apply_transposed(self, alpha: FloatArray) -> FloatArray:
+        """Tᵀ α."""
+
+    def solve_columns(self, right: FloatArray, goal: float) -> FloatArray:
+        """β with (diag(c) − Tᵀ diag(1/r) T) β = right to an L1 residual of ``goal``, nearly."""
+        rows, columns = self.sums.rows, self.sums.columns
+
+        def operator(z: FloatArray) -> FloatArray:
+            return columns * z - self.apply_transposed(self.apply(z) / rows)
+
+        solution, _ = conjugate_gradients(operator, right, lambda z: z / columns, goal, 30)
+        return solution

@@ -1,0 +1,75 @@
+"""The one place that decides how a problem is solved, from C/ε, its size and the memory."""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+
+from otadtk.distances.cost import TILE_ELEMENTS, SquaredCost
+
+Regime = Literal["smooth", "sharp"]
+
+SMOOTH_LIMIT = 80.0
+"""Median C/ε up to which kernel sweeps with Anderson mixing are the faster way."""
+
+SPARSE_DENSITY = 0.05
+"""Share of a self kernel above e^−(25 + log N) up to which it is truncated."""
+
+_DEFAULT_CAP = 1_700_000_000
+"""Bytes kept by default at most: N = 20,000 fits, and beyond it streaming costs little more."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much may be kept, and what the peak above the inputs will be."""
+
+    kept_bytes: int
+    forecast_bytes: int
+    streaming: bool
+
+
+def default_memory() -> int:
+    """A quarter of the free memory, 1.7 GB at most."""
+    try:
+        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError, AttributeError):  # macOS does not tell
+        free = 4 * _DEFAULT_CAP
+    return min(free // 4, _DEFAULT_CAP)
+
+
+def plan_memory(n: int, m: int, d: int, item: int, max_memory: int | None) -> Budget:
+    """The budget of the largest of the three problems: N×M kept if it fits, tiles if not."""
+    limit = default_memory() if max_memory is None else max_memory
+    points = 2 * (n + m) * d * item  # centred copies
+    scratch = 6 * TILE_ELEMENTS * item
+    wanted = n * m * item
+    kept = max(0, min(wanted, limit - points - scratch))
+    return Budget(kept, points + scratch + kept, kept < wanted)
+
+
+def sharpness(cost: SquaredCost, epsilon: float) -> float:
+    """Median C/ε over a sample: a dozen is smooth, a thousand is nearly an assignment."""
+    return cost.median() / epsilon
+
+
+def choose_cross(cost: SquaredCost, epsilon: float) -> Regime:
+    """How to couple two different clouds."""
+    return "smooth" if sharpness(cost, epsilon) <= SMOOTH_LIMIT else "sharp"
+
+
+def self_reach(n: int) -> float:
+    """C/ε beyond which the pairs of a cloud with itself weigh less than e^−25 together."""
+    return 25.0 + 2.0 * math.log(max(n, 1))
+
+
+def choose_self(cost: SquaredCost, epsilon: float, reach: float) -> Regime:
+    """How to couple a cloud with itself: sharp if few costs are below ``reach``·ε."""
+    n, _ = cost.shape
+    rows = torch.linspace(0, n - 1, min(n, 256), device=cost.device).long()
+    sample = cost.restricted(rows, torch.arange(n, device=cost.device))
+    near = sample.tile(slice(0, len(rows))) < reach * epsilon
+    return "sharp" if float(near.double().mean()) <= SPARSE_DENSITY else "smooth"

@@ -1,0 +1,144 @@
+"""The sharp regime: the plan is sparse, so find where it lives and solve the dual there.
+
+Cross term: coarse potentials (annealing) → exact transport by column generation → Newton at ε on
+the pairs whose reduced cost is within a few ε → a check over all pairs, which either confirms the
+support or widens it. Self term: only pairs at a few dozen ε can carry mass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import scipy.sparse
+import torch
+from torch import Tensor
+
+from otadtk.distances.annealing import coarse_potentials
+from otadtk.distances.columns import transport_by_columns
+from otadtk.distances.cost import SquaredCost
+from otadtk.distances.newton import SparseDual, SparsePlan
+from otadtk.distances.panels import CostPanels
+from otadtk.distances.result import FloatArray
+from otadtk.distances.smooth import solve_self
+from otadtk.distances.support import Support, near_pairs
+
+_PAIRS_A_ROW = 12
+_CENTRED = 1e-2
+_CENTRING = (16.0, 4.0)
+"""Multiples of ε at which the dual is solved roughly before ε itself."""
+_CHECKS = 8
+_DENSEST = 0.1
+_REACH = 20.0
+"""Pairs with T_ij < e^−20 a_i b_j are left out: 2e-9 of the mass at most."""
+
+Progress = Callable[[str, int, float], None]
+
+
+def solve_sharp_cross(
+    cost: SquaredCost,
+    a: Tensor,
+    b: Tensor,
+    epsilon: float,
+    memory: int,
+    tolerance: float,
+    limit: int,
+    progress: Progress,
+) -> tuple[SparsePlan, int] | None:
+    """(plan, Newton steps), or None when the plan turns out not to be sparse."""
+    panels = CostPanels(cost, memory)
+    weights_a, weights_b = a.cpu().double().numpy(), b.cpu().double().numpy()
+    f_coarse, g_coarse, _ = coarse_potentials(panels, a, b)
+    start = starting_pairs(panels, f_coarse, g_coarse)
+    exact = transport_by_columns(panels, start, weights_a, weights_b, slack=0.1 * epsilon)
+    f, g, steps = exact.f, exact.g, 0
+    # the simplex ends in a corner of the dual; a larger ε leads to its middle
+    for factor in _CENTRING:
+        centring = SparseDual(exact.support, weights_a, weights_b, factor * epsilon)
+        f, g, taken = centring.solve(f, g, _CENTRED, limit, lambda step, error: None)
+        steps += taken
+    n, m = cost.shape
+    cap = int(_DENSEST * n * m) + 16 * (n + m)
+    # rounding a plan to exact marginals moves the missing mass at the mean cost
+    value = max(abs(float(weights_a @ f + weights_b @ g)), epsilon)
+    aim = max(1e-9, min(1e-5, 0.2 * tolerance * value / max(cost.mean(a, b), epsilon)))
+    for check in range(_CHECKS):
+        near = near_pairs(panels, _on(f, cost), _on(g, cost), _REACH * epsilon, cap)
+        if near is None:
+            return None
+        # the support of the simplex stays: it is feasible, and holds loose parts in place
+        support = exact.support.joined(near.with_exact_costs(cost))
+        dual = SparseDual(support, weights_a, weights_b, epsilon)
+        # every pair left out has T_ij < a_i b_j exp(−reach)
+        plan = SparsePlan(dual, f, g, dropped=float(np.exp(-_REACH)))
+        error = float(np.abs(plan.sums.rows - weights_a).sum())
+        error += float(np.abs(plan.sums.columns - weights_b).sum())
+        if check > 0 and (error <= 3.0 * aim or steps >= limit):
+            return plan, steps
+        report = partial(_report, progress, steps)
+        f, g, taken = dual.solve(f, g, aim, max(1, limit - steps), report)
+        steps += taken
+    return plan, steps
+
+
+def solve_sharp_self(
+    cost: SquaredCost, a: Tensor, epsilon: float, reach: float, limit: int, term: str,
+    progress: Progress, tolerance: float,
+) -> tuple[SparsePlan, int]:  # fmt: skip
+    """(plan, sweeps) of a cloud with itself, over the pairs with C < reach·ε.
+
+    On the diagonal T_ii = s_i² ≤ a_i, so T_ij ≤ sqrt(a_i a_j) exp(−C_ij/ε) for every pair.
+    """
+    weights = a.cpu().double().numpy()
+    zero = torch.zeros_like(a)
+    n, _ = cost.shape
+    pairs = near_pairs(CostPanels(cost, 0), zero, zero, reach * epsilon, n * n)
+    linear = np.empty(0, dtype=np.int64) if pairs is None else pairs.linear
+    diagonal = np.arange(n, dtype=np.int64) * (n + 1)
+    mirrored = (linear % n) * n + linear // n  # rounding may keep one of (i, j), (j, i) only
+    linear = np.unique(np.concatenate([linear, mirrored, diagonal]))
+    support = Support(linear, np.empty(0), n).with_exact_costs(cost)
+    kernel = _SparseKernel(
+        scipy.sparse.csr_matrix(
+            (np.exp(-support.costs / epsilon), (support.rows, support.columns)), shape=(n, n)
+        )
+    )
+    s, _, sweeps = solve_self(kernel, torch.from_numpy(weights), tolerance, limit, term, progress)
+    potential = epsilon * np.log(s.numpy() / weights)
+    dual = SparseDual(support, weights, weights, epsilon)
+    dropped = float(np.sqrt(weights).sum() ** 2 * np.exp(-reach))
+    return SparsePlan(dual, potential, potential, dropped), sweeps
+
+
+class _SparseKernel:
+    """A sparse matrix that multiplies torch vectors."""
+
+    def __init__(self, matrix: scipy.sparse.csr_matrix) -> None:
+        self._matrix = matrix
+
+    def apply(self, v: Tensor) -> Tensor:
+        """K v."""
+        return torch.from_numpy(self._matrix @ v.numpy())
+
+
+def starting_pairs(panels: CostPanels, f: Tensor, g: Tensor) -> Support:
+    """The pairs of smallest reduced cost, about a dozen a row."""
+    cost = panels.cost
+    n, m = cost.shape
+    rows = torch.linspace(0, n - 1, min(n, 256), device=cost.device).long()
+    sample = cost.restricted(rows, torch.arange(m, device=cost.device)).tile(slice(0, len(rows)))
+    sample -= g.to(sample.dtype)
+    sample -= f[rows, None].to(sample.dtype)
+    reach = float(sample.kthvalue(min(_PAIRS_A_ROW, m), dim=1).values.median())
+    pairs = near_pairs(panels, f, g, reach, n * m)
+    assert pairs is not None  # the limit is all pairs
+    return pairs
+
+
+def _report(progress: Progress, before: int, step: int, error: float) -> None:
+    progress("xy", before + step, error)
+
+
+def _on(potential: FloatArray, cost: SquaredCost) -> Tensor:
+    return torch.from_numpy(potential).to(cost.x_squared)

@@ -1,0 +1,77 @@
+"""Sets of index pairs (i, j) on which a sharp plan lives, with their costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from otadtk.distances.cost import SquaredCost
+from otadtk.distances.panels import CostPanels
+from otadtk.distances.result import FloatArray
+
+IndexArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Support:
+    """Index pairs in row-major order without repetition, as i·M + j, and the costs there."""
+
+    linear: IndexArray
+    costs: FloatArray
+    width: int
+    """M."""
+
+    @property
+    def rows(self) -> IndexArray:
+        """Row of every pair."""
+        return self.linear // self.width
+
+    @property
+    def columns(self) -> IndexArray:
+        """Column of every pair."""
+        return self.linear % self.width
+
+    def __len__(self) -> int:
+        return len(self.linear)
+
+    def joined(self, other: Support) -> Support:
+        """The union; where both have a pair, the costs of ``other`` count."""
+        linear = np.concatenate([other.linear, self.linear])
+        unique, first = np.unique(linear, return_index=True)
+        return Support(unique, np.concatenate([other.costs, self.costs])[first], self.width)
+
+    def with_exact_costs(self, cost: SquaredCost) -> Support:
+        """The same pairs with costs from differences instead of matrix products."""
+        rows = torch.from_numpy(self.rows).to(cost.device)
+        columns = torch.from_numpy(self.columns).to(cost.device)
+        costs = cost.entries(rows, columns).cpu().double().numpy()
+        return Support(self.linear, costs, self.width)
+
+
+def group_sums(groups: IndexArray, values: FloatArray, count: int) -> FloatArray:
+    """Σ of the values of each group 0 … count − 1."""
+    return np.asarray(np.bincount(groups, values, count), dtype=np.float64)
+
+
+def near_pairs(
+    panels: CostPanels, f: Tensor, g: Tensor, reach: float, limit: int
+) -> Support | None:
+    """All pairs with C − f ⊕ g < reach, at the precision of the panels; None beyond the limit."""
+    m = panels.cost.shape[1]
+    linear: list[Tensor] = []
+    costs: list[Tensor] = []
+    count = 0
+    for rows, reduced in panels.reduced(f, g):
+        flat = (reduced < reach).view(-1).nonzero()[:, 0]
+        count += len(flat)
+        if count > limit:
+            return None
+        linear.append(flat + rows.start * m)
+        costs.append(reduced.view(-1)[flat])
+    found = torch.cat(linear)
+    values = torch.cat(costs).to(f.dtype) + f[found // m] + g[found % m]
+    return Support(found.cpu().numpy(), values.cpu().double().numpy(), m)

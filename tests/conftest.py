@@ -1,0 +1,80 @@
+"""What all tests share: a cache of their own, small folders of sound, and the loaded YAMNet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+
+from otadtk import weights
+from otadtk.encoders import get_encoder, get_spec
+from otadtk.encoders.yamnet import YamnetEncoder
+from otadtk.synthesis import KINDS, synthesise
+
+RATE = 16_000
+torch.set_num_threads(1)  # two threads that wait for each other on busy cores crawl
+
+
+@pytest.fixture(scope="session")
+def yamnet() -> YamnetEncoder:
+    encoder = get_encoder("yamnet", device="cpu")
+    assert isinstance(encoder, YamnetEncoder)
+    return encoder
+
+
+@pytest.fixture(scope="session")
+def converted_yamnet(yamnet: YamnetEncoder) -> Path:
+    """The converted weights in the user's cache, which ``make setup`` fills."""
+    path = weights.find_converted("yamnet", get_spec("yamnet").weights)
+    assert path is not None
+    return path
+
+
+@pytest.fixture(autouse=True)
+def cache(
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    converted_yamnet: Path,
+) -> Path:
+    """A cache directory of the test's own, with the YAMNet weights in it."""
+    for name in ("OTADTK_WEIGHTS", "OTADTK_OFFLINE", "OTADTK_CHECKPOINTS"):
+        monkeypatch.delenv(name, raising=False)
+    folder = tmp_path_factory.mktemp("cache")
+    monkeypatch.setenv("OTADTK_CACHE", str(folder))
+    (folder / "weights").mkdir()
+    (folder / "weights" / converted_yamnet.name).symlink_to(converted_yamnet)
+    return folder
+
+
+@pytest.fixture
+def write_clips() -> Callable[..., list[Path]]:
+    """Writes synthesised clips into a folder, one kind after the other."""
+
+    def write(folder: Path, count: int, first_seed: int = 0, seconds: float = 1.2) -> list[Path]:
+        folder.mkdir(parents=True, exist_ok=True)
+        kinds = list(KINDS)
+        files = []
+        for number in range(count):
+            clip = synthesise(kinds[number % len(kinds)], first_seed + number, seconds, RATE)
+            files.append(folder / f"{number:03d}.wav")
+            soundfile.write(files[-1], clip, RATE, subtype="PCM_16")
+        return files
+
+    return write
+
+
+@pytest.fixture
+def folders(tmp_path: Path, write_clips: Callable[..., list[Path]]) -> tuple[Path, Path]:
+    """A reference and an evaluated folder of eight clips each."""
+    write_clips(tmp_path / "ref", 8)
+    write_clips(tmp_path / "eval", 8, first_seed=100)
+    return tmp_path / "ref", tmp_path / "eval"
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)

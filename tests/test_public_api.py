@@ -1,0 +1,61 @@
+"""The public names, and that they cost nothing until they are used."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+import otadtk
+
+PUBLISHED = (
+    *("OTAD", "compute_otad", "compute_fad", "compute_kad", "RiemannianAdapter", "load_adapter"),
+    *("OTADDiagnostics", "BaseEncoder", "get_encoder", "list_models", "register_encoder"),
+)
+
+
+def test_all_names_resolve() -> None:
+    for name in otadtk.__all__:
+        assert getattr(otadtk, name) is not None
+    assert set(PUBLISHED) <= set(otadtk.__all__)
+    assert set(otadtk.__all__) <= set(dir(otadtk))
+
+
+def test_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        otadtk.nonsense  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("function", "names"),
+    [
+        (
+            otadtk.compute_otad,
+            "embeddings_ref embeddings_test adapter epsilon return_sample_costs device",
+        ),
+        (otadtk.compute_fad, "embeddings_ref embeddings_test"),
+        (otadtk.compute_kad, "embeddings_ref embeddings_test bandwidth kernel scale"),
+        (otadtk.load_adapter, "encoder_name variant checkpoint_path device"),
+    ],
+)
+def test_published_signatures(function: object, names: str) -> None:
+    assert callable(function)
+    assert list(inspect.signature(function).parameters) == names.split()
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import otadtk",
+        "from otadtk.cli.score import main\ntry: main(['--help'])\nexcept SystemExit: pass",
+        "from otadtk.cli.embeds import main\ntry: main(['--help'])\nexcept SystemExit: pass",
+        "from otadtk.cli.list_models import main\nassert main([]) == 0",
+    ],
+)
+def test_light_commands_import_nothing_heavy(code: str) -> None:
+    check = "import sys; heavy = {'torch', 'scipy', 'numpy', 'soundfile'} & set(sys.modules)"
+    program = f"{code}\n{check}\nassert not heavy, heavy"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
