@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from seeded_checkpoints import build
 
 from otadtk.encoders import Encoder
+from tests.encoders.seeded_checkpoints import build
 
 
 @pytest.fixture(scope="session", autouse=True)

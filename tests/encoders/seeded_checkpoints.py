@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from references import seeded
 
 from otadtk.encoders import Encoder, EncoderSpec, get_spec, load_encoder
 from otadtk.weights import digest_of
+from tests.encoders.references import seeded
 
 REFERENCES = Path(__file__).parent / "references"
 BEATS_CONFIGURATION = json.loads((REFERENCES / "beats_configuration.json").read_text())

@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from references.cases import CASES
-from references.seeded import clip
-from seeded_checkpoints import REFERENCES
 
 from otadtk.encoders import Encoder
+from tests.encoders.references.cases import CASES
+from tests.encoders.references.seeded import clip
+from tests.encoders.seeded_checkpoints import REFERENCES
 
 TOLERANCE = 1e-4
 ALL_CASES = [(name, kind, samples) for name, cases in CASES.items() for kind, samples in cases]
