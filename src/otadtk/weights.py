@@ -23,6 +23,7 @@ import urllib.request
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -142,6 +143,33 @@ def find_converted(model: str, files: Sequence[WeightFile]) -> Path | None:
     return next((place for place in places if place.is_file()), None)
 
 
+def check_present(model: str, files: Sequence[WeightFile]) -> list[tuple[Path, str | None]]:
+    """Each weight file of a model on this machine, with what is wrong with it, if anything.
+
+    Published files in ``$OTADTK_WEIGHTS`` are checked against their published hashes, conversions
+    against the hash of their content that was written into them.
+    """
+    findings: list[tuple[Path, str | None]] = []
+    directory = os.environ.get("OTADTK_WEIGHTS")
+    for file in files if directory is not None else ():
+        path = _in_directory(file, Path(directory or ""), model)
+        if path is not None:
+            expected = file.digest if path.name == file.name else file.published_digest
+            findings.append((path, _fault(partial(verify, path, expected))))
+    converted = find_converted(model, files)
+    if converted is not None:
+        findings.append((converted, _fault(partial(_read_safetensors, converted))))
+    return findings
+
+
+def _fault(check: Callable[[], object]) -> str | None:
+    try:
+        check()
+    except WeightsError as error:
+        return str(error)
+    return None
+
+
 def load_converted(
     model: str, files: Sequence[WeightFile], convert: Converter, own: Path | None = None
 ) -> tuple[Tensors, dict[str, str]]:
@@ -159,11 +187,11 @@ def load_converted(
     with _lock(path):
         if own is None and path.is_file():  # another process has just made it
             return _read_safetensors(path)
-        partial = path.with_name(path.name + ".part")
+        unfinished = path.with_name(path.name + ".part")
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=".fetch-") as scratch:
             tensors, texts = convert(_obtain(model, files, own, Path(scratch)))
-        _write_safetensors(partial, tensors, texts)
-        partial.replace(path)
+        _write_safetensors(unfinished, tensors, texts)
+        unfinished.replace(path)
     return _read_safetensors(path)
 
 
