@@ -54,9 +54,10 @@ def _parser() -> argparse.ArgumentParser:
     metric.add_argument("--kad", action="store_true", help="Kernel Audio Distance instead")
     parser.add_argument(
         *("--bandwidth",),
-        type=positive_float,
+        type=_bandwidth,
         metavar="SIGMA",
-        help="of KAD's kernel (default: median distance within the evaluated set)",
+        help="of KAD's kernel: a number, or the median distance within the evaluated set (eval, "
+        "default), the reference (ref) or both (pooled)",
     )
 
     otad = parser.add_argument_group("OTAD")
@@ -89,6 +90,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--csv", type=Path, metavar="CSV", help="append the score as one row")
     add_common_options(parser)
     return parser
+
+
+def _bandwidth(text: str) -> float | str:
+    return text if text in ("eval", "ref", "pooled") else positive_float(text)
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -152,7 +157,7 @@ def _metric(options: argparse.Namespace) -> AudioMetric:
     if options.fad:
         return FAD(options.model, **common)
     if options.kad:
-        return KAD(options.model, bandwidth=options.bandwidth, **common)
+        return KAD(options.model, bandwidth=options.bandwidth or "eval", **common)
     return OTAD(
         options.model,
         variant=options.variant,
