@@ -42,13 +42,14 @@ def _run(options: argparse.Namespace) -> None:
     if options.json:
         print(json.dumps(rows, indent=2))
         return
-    facts = ("name", "dim", "rate", "licence", "commercial", "weights", "adapters", "summary")
-    _print_table(facts, rows)
-    print()
-    _print_table(("name", "paper", "training_data"), rows)
+    _print_table(rows)
 
 
-def _print_table(columns: Sequence[str], rows: Sequence[dict[str, Any]]) -> None:
+def _print_table(rows: Sequence[dict[str, Any]]) -> None:
+    columns = (
+        *("name", "dim", "rate", "licence", "commercial", "weights", "adapters"),
+        *("summary", "training_data", "paper"),
+    )
     titles = [column.replace("_", " ") for column in columns]
     table = [titles, *([str(row[column]) for column in columns] for row in rows)]
     widths = [max(len(line[i]) for line in table) for i in range(len(columns))]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import final
 
 import torch
 
@@ -42,12 +43,22 @@ _IN_BLOCK = {
 }
 
 
-def load(spec: EncoderSpec, device: torch.device, own: Path | None = None) -> SpectrogramEncoder:
-    """AST with its published weights."""
+@final
+class AstEncoder(SpectrogramEncoder):
+    """AST as an encoder."""
+
+    def embed(self, energies: torch.Tensor) -> torch.Tensor:
+        """The mean of all tokens."""
+        tokens: torch.Tensor = self.network(energies.transpose(1, 2))
+        return tokens.mean(dim=1)
+
+
+def load(spec: EncoderSpec, device: torch.device, own: Path | None = None) -> AstEncoder:
+    """AST with its published weights; the classifier is left out."""
     network = load_network(
         spec, own, _network, names=_published_name, left_out=(r"classifier\..*",)
-    ).to(device)
-    return SpectrogramEncoder(spec, device, lambda energies: _mean_of_tokens(network, energies))
+    )
+    return AstEncoder(spec, device, network)
 
 
 def _network() -> SpectrogramTransformer:
@@ -55,11 +66,6 @@ def _network() -> SpectrogramTransformer:
     return SpectrogramTransformer(
         height=BANDS, width=FRAMES, stride=_STRIDE, leading_tokens=2, epsilon=1e-12
     )
-
-
-def _mean_of_tokens(network: SpectrogramTransformer, energies: torch.Tensor) -> torch.Tensor:
-    tokens: torch.Tensor = network(energies.transpose(1, 2))
-    return tokens.mean(dim=1)
 
 
 def _published_name(ours: str) -> str | Sequence[str]:

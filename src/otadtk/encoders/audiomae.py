@@ -8,6 +8,7 @@ the final norm, without the class token.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import final
 
 import torch
 
@@ -32,16 +33,26 @@ _RENAMED = (
 )
 
 
-def load(spec: EncoderSpec, device: torch.device, own: Path | None = None) -> SpectrogramEncoder:
+@final
+class AudioMaeEncoder(SpectrogramEncoder):
+    """AudioMAE as an encoder."""
+
+    removes_mean = True
+
+    def embed(self, energies: torch.Tensor) -> torch.Tensor:
+        """The mean of the patch tokens."""
+        tokens: torch.Tensor = self.network(energies)
+        return tokens[:, 1:].mean(dim=1)
+
+
+def load(spec: EncoderSpec, device: torch.device, own: Path | None = None) -> AudioMaeEncoder:
     """AudioMAE with its published weights, in timm's layout."""
     network = load_network(
         *(spec, own, _network),
         names=_published_name,
         also_named={r"^fc_norm\.": "norm."},  # timm's name when it pools the patches itself
-    ).to(device)
-    return SpectrogramEncoder(
-        spec, device, lambda energies: _mean_of_patches(network, energies), remove_mean=True
     )
+    return AudioMaeEncoder(spec, device, network)
 
 
 def _network() -> SpectrogramTransformer:
@@ -49,11 +60,6 @@ def _network() -> SpectrogramTransformer:
     return SpectrogramTransformer(
         height=FRAMES, width=BANDS, stride=PATCH, leading_tokens=1, epsilon=1e-6
     )
-
-
-def _mean_of_patches(network: SpectrogramTransformer, energies: torch.Tensor) -> torch.Tensor:
-    tokens: torch.Tensor = network(energies)
-    return tokens[:, 1:].mean(dim=1)
 
 
 def _published_name(ours: str) -> str:

@@ -122,7 +122,7 @@ class BeatsEncoder(Encoder):
 
     def __init__(self, spec: EncoderSpec, device: torch.device, network: BeatsNetwork) -> None:
         super().__init__(spec, device)
-        self._network = network.to(device)
+        self.network = network.to(device)
 
     @torch.inference_mode()
     def encode_segments(self, segments: Sequence[torch.Tensor]) -> list[Encoding]:
@@ -133,7 +133,7 @@ class BeatsEncoder(Encoder):
     def _tokens(self, waveforms: torch.Tensor) -> torch.Tensor:
         # the energies of 16-bit integers, for which the mean and deviation were measured
         energies = kaldi_filter_bank(waveforms * 2.0**15, "povey")
-        return self._network((energies - _MEAN) / (2.0 * _DEVIATION))  # type: ignore[no-any-return]
+        return self.network((energies - _MEAN) / (2.0 * _DEVIATION))  # type: ignore[no-any-return]
 
 
 def load(spec: EncoderSpec, device: torch.device, own: Path | None = None) -> BeatsEncoder:

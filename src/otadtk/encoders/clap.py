@@ -160,12 +160,12 @@ class ClapEncoder(Encoder):
 
     def __init__(self, spec: EncoderSpec, device: torch.device, network: ClapNetwork) -> None:
         super().__init__(spec, device)
-        self._network = network.to(device)
+        self.network = network.to(device)
 
     @torch.inference_mode()
     def encode_segments(self, segments: Sequence[torch.Tensor]) -> list[Encoding]:
         """One unit vector per segment."""
-        vectors = by_length(self._network, [_repeated(s.to(self.device)) for s in segments])
+        vectors = by_length(self.network, [_repeated(s.to(self.device)) for s in segments])
         return [
             Encoding(vector[None], torch.tensor([len(segment) / WINDOW_SAMPLES]))
             for vector, segment in zip(vectors, segments, strict=True)

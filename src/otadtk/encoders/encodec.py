@@ -101,7 +101,7 @@ class EncodecEncoder(Encoder):
 
     def __init__(self, spec: EncoderSpec, device: torch.device, network: EncodecNetwork) -> None:
         super().__init__(spec, device)
-        self._network = network.to(device)
+        self.network = network.to(device)
 
     @torch.inference_mode()
     def encode_segments(self, segments: Sequence[torch.Tensor]) -> list[Encoding]:
@@ -111,7 +111,7 @@ class EncodecEncoder(Encoder):
             functional.pad(segment.to(self.device), (0, max(0, LEAST_SAMPLES - len(segment))))
             for segment in segments
         ]
-        frames = by_length(self._network, waveforms)
+        frames = by_length(self.network, waveforms)
         return [
             Encoding(f[:count], torch.ones(count)) for f, count in zip(frames, counts, strict=True)
         ]

@@ -73,7 +73,7 @@ class OpenL3Encoder(Encoder):
 
     def __init__(self, spec: EncoderSpec, device: torch.device, network: OpenL3Network) -> None:
         super().__init__(spec, device)
-        self._network = network.to(device)
+        self.network = network.to(device)
 
     @torch.inference_mode()
     def encode_segments(self, segments: Sequence[torch.Tensor]) -> list[Encoding]:
@@ -82,7 +82,7 @@ class OpenL3Encoder(Encoder):
         for segment in segments:
             padded = pad_to_whole_windows(segment.to(self.device), FRAME_SAMPLES, FRAME_HOP)
             sounds.append(frame(padded, FRAME_SAMPLES, FRAME_HOP))
-        embedded = in_fixed_batches(self._network, torch.cat(sounds), _FRAMES_AT_ONCE)
+        embedded = in_fixed_batches(self.network, torch.cat(sounds), _FRAMES_AT_ONCE)
         split = torch.split(embedded, [len(s) for s in sounds])
         return [Encoding(frames, torch.ones(len(frames))) for frames in split]
 

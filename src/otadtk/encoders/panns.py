@@ -136,7 +136,7 @@ class PannsEncoder(Encoder):
 
     def __init__(self, spec: EncoderSpec, device: torch.device, network: Cnn14) -> None:
         super().__init__(spec, device)
-        self._network = network.to(device)
+        self.network = network.to(device)
 
     @torch.inference_mode()
     def encode_segments(self, segments: Sequence[torch.Tensor]) -> list[Encoding]:
@@ -146,7 +146,7 @@ class PannsEncoder(Encoder):
             functional.pad(segment.to(self.device), (0, max(0, LEAST_SAMPLES - length)))
             for segment, length in zip(segments, lengths, strict=True)
         ]
-        vectors = by_length(self._network, waveforms)
+        vectors = by_length(self.network, waveforms)
         return [
             Encoding(vector[None], torch.tensor([length / self.spec.sample_rate]))
             for vector, length in zip(vectors, lengths, strict=True)

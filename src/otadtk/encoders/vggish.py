@@ -58,13 +58,13 @@ class VggishEncoder(Encoder):
 
     def __init__(self, spec: EncoderSpec, device: torch.device, network: VggishNetwork) -> None:
         super().__init__(spec, device)
-        self._network = network.to(device)
+        self.network = network.to(device)
 
     @torch.inference_mode()
     def encode_segments(self, segments: Sequence[torch.Tensor]) -> list[Encoding]:
         """Embeddings of the examples of each segment; examples of all segments share batches."""
         examples = [_examples(segment.to(self.device)) for segment in segments]
-        embedded = in_fixed_batches(self._network, torch.cat(examples), _EXAMPLES_AT_ONCE)
+        embedded = in_fixed_batches(self.network, torch.cat(examples), _EXAMPLES_AT_ONCE)
         split = torch.split(embedded, [len(e) for e in examples])
         return [Encoding(frames, torch.ones(len(frames))) for frames in split]
 

@@ -7,7 +7,8 @@ A shorter clip gets zeros behind its energies, a longer one is cut into windows 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from abc import abstractmethod
+from collections.abc import Sequence
 
 import torch
 from torch import nn
@@ -73,22 +74,20 @@ class SpectrogramTransformer(nn.Module):
 
 
 class SpectrogramEncoder(Encoder):
-    """A spectrogram transformer as an encoder: one frame per window, weighted by its length.
+    """A spectrogram transformer as an encoder: one frame per window, weighted by its length."""
 
-    ``embed`` takes normalised energies ``(n, 1024, 128)`` to vectors ``(n, 768)``.
-    """
+    removes_mean = False
+    """Whether the mean of the waveform is removed before anything else."""
 
     def __init__(
-        self,
-        spec: EncoderSpec,
-        device: torch.device,
-        embed: Callable[[torch.Tensor], torch.Tensor],
-        *,
-        remove_mean: bool = False,
+        self, spec: EncoderSpec, device: torch.device, network: SpectrogramTransformer
     ) -> None:
         super().__init__(spec, device)
-        self._embed = embed
-        self._remove_mean = remove_mean
+        self.network = network.to(device)
+
+    @abstractmethod
+    def embed(self, energies: torch.Tensor) -> torch.Tensor:
+        """Vectors ``(n, 768)`` of normalised energies ``(n, 1024, 128)``."""
 
     @torch.inference_mode()
     def encode_segments(self, segments: Sequence[torch.Tensor]) -> list[Encoding]:
@@ -105,8 +104,8 @@ class SpectrogramEncoder(Encoder):
         ]
 
     def _embed_waveforms(self, waveforms: torch.Tensor) -> torch.Tensor:
-        if self._remove_mean:
+        if self.removes_mean:
             waveforms = waveforms - waveforms.mean(dim=1, keepdim=True)
         energies = kaldi_filter_bank(waveforms, "hann", BANDS)[:, :FRAMES]
         energies = functional.pad(energies, (0, 0, 0, FRAMES - energies.shape[1]))
-        return self._embed((energies - _MEAN) / (2.0 * _DEVIATION))
+        return self.embed((energies - _MEAN) / (2.0 * _DEVIATION))

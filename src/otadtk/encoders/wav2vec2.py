@@ -60,12 +60,12 @@ class Wav2Vec2Encoder(Encoder):
 
     def __init__(self, spec: EncoderSpec, device: torch.device, network: Wav2Vec2Network) -> None:
         super().__init__(spec, device)
-        self._network = network.to(device)
+        self.network = network.to(device)
 
     @torch.inference_mode()
     def encode_segments(self, segments: Sequence[torch.Tensor]) -> list[Encoding]:
         """Frames of each segment; segments of one length share batches."""
-        frames = by_length(self._network, [segment.to(self.device) for segment in segments])
+        frames = by_length(self.network, [segment.to(self.device) for segment in segments])
         return [Encoding(f, torch.ones(len(f))) for f in frames]
 
 
