@@ -24,20 +24,20 @@ def in_fixed_batches(network: Network, inputs: torch.Tensor, size: int) -> torch
     return torch.cat([network(batch) for batch in torch.split(inputs, size)])[:count]
 
 
-def by_length(network: Network, waveforms: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    """One output per waveform, in order; only waveforms of one length share a batch.
+def by_shape(network: Network, inputs: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+    """One output per input, in order; only inputs of one shape share a batch.
 
     On the CPU each goes alone: a transformer or convolution over seconds of audio fills a core by
     itself (batches of 4 and 8 were no faster), and alone means the same bits in any company.
     """
-    size = 1 if all(w.device.type == "cpu" for w in waveforms) else _AT_ONCE_ON_ACCELERATORS
-    alike: dict[int, list[int]] = defaultdict(list)
-    for index, waveform in enumerate(waveforms):
-        alike[len(waveform)].append(index)
+    size = 1 if all(x.device.type == "cpu" for x in inputs) else _AT_ONCE_ON_ACCELERATORS
+    alike: dict[torch.Size, list[int]] = defaultdict(list)
+    for index, x in enumerate(inputs):
+        alike[x.shape].append(index)
     outputs: dict[int, torch.Tensor] = {}
     for indices in alike.values():
         for start in range(0, len(indices), size):
             batch = indices[start : start + size]
-            results = network(torch.stack([waveforms[i] for i in batch]))
+            results = network(torch.stack([inputs[i] for i in batch]))
             outputs.update(zip(batch, results, strict=True))
-    return [outputs[i] for i in range(len(waveforms))]
+    return [outputs[i] for i in range(len(inputs))]

@@ -21,7 +21,7 @@ from torch import nn
 
 from otadtk import weights
 from otadtk.encoders.attention import SelfAttention
-from otadtk.encoders.batching import by_length
+from otadtk.encoders.batching import by_shape
 from otadtk.encoders.checkpoint import (
     WEIGHT_NORM_NAMES,
     arrange,
@@ -127,7 +127,7 @@ class BeatsEncoder(Encoder):
     @torch.inference_mode()
     def encode_segments(self, segments: Sequence[torch.Tensor]) -> list[Encoding]:
         """Tokens of each segment; segments of one length share batches."""
-        tokens = by_length(self._tokens, [segment.to(self.device) for segment in segments])
+        tokens = by_shape(self._tokens, [segment.to(self.device) for segment in segments])
         return [Encoding(t, torch.ones(len(t))) for t in tokens]
 
     def _tokens(self, waveforms: torch.Tensor) -> torch.Tensor:

@@ -21,7 +21,7 @@ from torch import nn
 from torch.nn import functional
 
 from otadtk.encoders.attention import FeedForward, SelfAttention
-from otadtk.encoders.batching import by_length
+from otadtk.encoders.batching import by_shape
 from otadtk.encoders.checkpoint import load_network
 from otadtk.encoders.frontend import decibels, power_spectrogram, slaney_mel_matrix
 from otadtk.encoders.spec import Encoder, EncoderSpec, Encoding
@@ -165,7 +165,7 @@ class ClapEncoder(Encoder):
     @torch.inference_mode()
     def encode_segments(self, segments: Sequence[torch.Tensor]) -> list[Encoding]:
         """One unit vector per segment."""
-        vectors = by_length(self.network, [_repeated(s.to(self.device)) for s in segments])
+        vectors = by_shape(self.network, [_repeated(s.to(self.device)) for s in segments])
         return [
             Encoding(vector[None], torch.tensor([len(segment) / WINDOW_SAMPLES]))
             for vector, segment in zip(vectors, segments, strict=True)

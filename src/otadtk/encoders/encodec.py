@@ -15,7 +15,7 @@ from torch import nn
 from torch.nn import functional
 from torch.nn.utils.parametrizations import weight_norm
 
-from otadtk.encoders.batching import by_length
+from otadtk.encoders.batching import by_shape
 from otadtk.encoders.checkpoint import WEIGHT_NORM_NAMES, fold_weight_norms, load_network
 from otadtk.encoders.spec import Encoder, EncoderSpec, Encoding
 
@@ -111,7 +111,7 @@ class EncodecEncoder(Encoder):
             functional.pad(segment.to(self.device), (0, max(0, LEAST_SAMPLES - len(segment))))
             for segment in segments
         ]
-        frames = by_length(self.network, waveforms)
+        frames = by_shape(self.network, waveforms)
         return [
             Encoding(f[:count], torch.ones(count)) for f, count in zip(frames, counts, strict=True)
         ]

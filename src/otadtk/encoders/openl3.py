@@ -16,13 +16,12 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from otadtk.encoders.batching import in_fixed_batches
+from otadtk.encoders.batching import by_shape
 from otadtk.encoders.checkpoint import fused, load_network
 from otadtk.encoders.frontend import frame, pad_to_whole_windows
 from otadtk.encoders.spec import Encoder, EncoderSpec, Encoding
 
 FRAME_SAMPLES, FRAME_HOP = 48_000, 4_800
-_FRAMES_AT_ONCE = 2
 _FFT, _HOP, _BANDS = 2048, 242, 256
 # Keras pads a strided convolution so that its last window is whole
 _PADDING = (_FFT - FRAME_SAMPLES % _HOP) // 2
@@ -82,7 +81,7 @@ class OpenL3Encoder(Encoder):
         for segment in segments:
             padded = pad_to_whole_windows(segment.to(self.device), FRAME_SAMPLES, FRAME_HOP)
             sounds.append(frame(padded, FRAME_SAMPLES, FRAME_HOP))
-        embedded = in_fixed_batches(self.network, torch.cat(sounds), _FRAMES_AT_ONCE)
+        embedded = torch.stack(by_shape(self.network, [s for frames in sounds for s in frames]))
         split = torch.split(embedded, [len(s) for s in sounds])
         return [Encoding(frames, torch.ones(len(frames))) for frames in split]
 

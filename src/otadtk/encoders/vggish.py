@@ -13,14 +13,14 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from otadtk.encoders.batching import in_fixed_batches
+from otadtk.encoders.batching import by_shape, in_fixed_batches
 from otadtk.encoders.checkpoint import load_network
 from otadtk.encoders.frontend import log_mel_vggish
 from otadtk.encoders.spec import Encoder, EncoderSpec, Encoding
 
 EXAMPLE_FRAMES = 96
 _LOG_OFFSET = 0.01
-_EXAMPLES_AT_ONCE = 4
+_EXAMPLES_AT_ONCE = 16
 # channels after each convolution; None stands for max pooling by 2 in time and frequency
 _LAYERS = (64, None, 128, None, 256, 256, None, 512, 512, None)
 
@@ -47,10 +47,14 @@ class VggishNetwork(nn.Module):
 
     def forward(self, examples: torch.Tensor) -> torch.Tensor:
         """Embeddings of log-mel examples."""
-        x = self.features(examples[:, None])
-        # the dense weights come from TensorFlow, which has the channels last
-        embedded: torch.Tensor = self.embeddings(x.permute(0, 2, 3, 1).flatten(1))
+        embedded: torch.Tensor = self.embeddings(self.convolve(examples))
         return embedded
+
+    def convolve(self, examples: torch.Tensor) -> torch.Tensor:
+        """What the dense layers see of examples, ``(n, 12288)``."""
+        x: torch.Tensor = self.features(examples[:, None])
+        # the dense weights come from TensorFlow, which has the channels last
+        return x.permute(0, 2, 3, 1).flatten(1)
 
 
 class VggishEncoder(Encoder):
@@ -64,7 +68,9 @@ class VggishEncoder(Encoder):
     def encode_segments(self, segments: Sequence[torch.Tensor]) -> list[Encoding]:
         """Embeddings of the examples of each segment; examples of all segments share batches."""
         examples = [_examples(segment.to(self.device)) for segment in segments]
-        embedded = in_fixed_batches(self.network, torch.cat(examples), _EXAMPLES_AT_ONCE)
+        convolved = torch.stack(by_shape(self.network.convolve, list(torch.cat(examples))))
+        # the dense layers are a quarter of a gigabyte: read them for many examples at once
+        embedded = in_fixed_batches(self.network.embeddings, convolved, _EXAMPLES_AT_ONCE)
         split = torch.split(embedded, [len(e) for e in examples])
         return [Encoding(frames, torch.ones(len(frames))) for frames in split]
 

@@ -15,7 +15,7 @@ from torch import nn
 from torch.nn import functional
 
 from otadtk.encoders.attention import FeedForward, SelfAttention
-from otadtk.encoders.batching import by_length
+from otadtk.encoders.batching import by_shape
 from otadtk.encoders.frontend import KALDI_HOP, KALDI_WINDOW, kaldi_filter_bank, kaldi_frames
 from otadtk.encoders.spec import Encoder, EncoderSpec, Encoding
 
@@ -96,7 +96,7 @@ class SpectrogramEncoder(Encoder):
             functional.pad(segment.to(self.device), (0, max(0, KALDI_WINDOW - len(segment))))
             for segment in segments
         ]
-        vectors = by_length(self._embed_waveforms, waveforms)
+        vectors = by_shape(self._embed_waveforms, waveforms)
         counts = [min(FRAMES, kaldi_frames(len(waveform))) for waveform in waveforms]
         return [
             Encoding(vector[None], torch.tensor([count / FRAMES]))

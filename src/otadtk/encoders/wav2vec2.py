@@ -15,7 +15,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from otadtk.encoders.batching import by_length
+from otadtk.encoders.batching import by_shape
 from otadtk.encoders.checkpoint import WEIGHT_NORM_NAMES, fold_weight_norms, load_network
 from otadtk.encoders.post_norm import DIM, PostNormTransformer
 from otadtk.encoders.spec import Encoder, EncoderSpec, Encoding
@@ -65,7 +65,7 @@ class Wav2Vec2Encoder(Encoder):
     @torch.inference_mode()
     def encode_segments(self, segments: Sequence[torch.Tensor]) -> list[Encoding]:
         """Frames of each segment; segments of one length share batches."""
-        frames = by_length(self.network, [segment.to(self.device) for segment in segments])
+        frames = by_shape(self.network, [segment.to(self.device) for segment in segments])
         return [Encoding(f, torch.ones(len(f))) for f in frames]
 
 
