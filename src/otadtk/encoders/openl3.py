@@ -95,6 +95,7 @@ def load(spec: EncoderSpec, device: torch.device, own: Path | None = None) -> Op
             fused(convolution, norm),
             nn.Identity(),
         )
+    network.convolutions.to(memory_format=torch.channels_last)  # a little faster on the CPU
     return OpenL3Encoder(spec, device, network)
 
 

@@ -20,7 +20,7 @@ from otadtk.encoders.spec import Encoder, EncoderSpec, Encoding
 
 EXAMPLE_FRAMES = 96
 _LOG_OFFSET = 0.01
-_EXAMPLES_AT_ONCE = 16
+_EXAMPLES_AT_ONCE = 8
 # channels after each convolution; None stands for max pooling by 2 in time and frequency
 _LAYERS = (64, None, 128, None, 256, 256, None, 512, 512, None)
 
@@ -83,4 +83,6 @@ def _examples(waveform: torch.Tensor) -> torch.Tensor:
 
 def load(spec: EncoderSpec, device: torch.device, own: Path | None = None) -> VggishEncoder:
     """VGGish with its published weights, ported from TensorFlow by H. Taylor."""
-    return VggishEncoder(spec, device, load_network(spec, own, VggishNetwork))
+    network = load_network(spec, own, VggishNetwork)
+    network.features.to(memory_format=torch.channels_last)  # a quarter faster on the CPU
+    return VggishEncoder(spec, device, network)
