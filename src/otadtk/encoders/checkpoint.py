@@ -181,3 +181,10 @@ def fused(convolution: nn.Module, norm: nn.Module) -> nn.Module:
     assert isinstance(norm, (nn.BatchNorm1d, nn.BatchNorm2d))
     one: nn.Module = fuse_conv_bn_eval(convolution, norm)
     return one.requires_grad_(False)
+
+
+def put_channels_last(network: nn.Module) -> None:
+    """Lay the kernels of two-dimensional convolutions out with the channels last."""
+    for parameter in network.parameters():
+        if parameter.ndim == 4:
+            parameter.data = parameter.data.contiguous(memory_format=torch.channels_last)

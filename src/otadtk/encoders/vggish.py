@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from otadtk.encoders.batching import by_shape, in_fixed_batches
-from otadtk.encoders.checkpoint import load_network
+from otadtk.encoders.checkpoint import load_network, put_channels_last
 from otadtk.encoders.frontend import log_mel_vggish
 from otadtk.encoders.spec import Encoder, EncoderSpec, Encoding
 
@@ -84,5 +84,5 @@ def _examples(waveform: torch.Tensor) -> torch.Tensor:
 def load(spec: EncoderSpec, device: torch.device, own: Path | None = None) -> VggishEncoder:
     """VGGish with its published weights, ported from TensorFlow by H. Taylor."""
     network = load_network(spec, own, VggishNetwork)
-    network.features.to(memory_format=torch.channels_last)  # a quarter faster on the CPU
+    put_channels_last(network.features)  # a quarter faster on the CPU
     return VggishEncoder(spec, device, network)

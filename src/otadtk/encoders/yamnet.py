@@ -20,6 +20,7 @@ from torch.nn import functional
 
 from otadtk import weights
 from otadtk.encoders.batching import in_fixed_batches
+from otadtk.encoders.checkpoint import put_channels_last
 from otadtk.encoders.frontend import frame, log_mel_vggish, pad_to_whole_windows
 from otadtk.encoders.spec import Encoder, EncoderSpec, Encoding
 from otadtk.encoders.tensorflow_bundle import read_float_variables
@@ -133,9 +134,7 @@ def load(spec: EncoderSpec, device: torch.device, own: Path | None = None) -> Ya
         network = YamnetNetwork()
     network.load_state_dict(tensors, assign=True)
     network = network.eval().requires_grad_(False).to(device)
-    for parameter in network.layers.parameters():
-        if parameter.ndim == 4:  # a third faster on the CPU than the default layout
-            parameter.data = parameter.data.contiguous(memory_format=torch.channels_last)
+    put_channels_last(network.layers)  # a third faster on the CPU than the default layout
     return YamnetEncoder(spec, device, network, json.loads(texts["class_names"]))
 
 
