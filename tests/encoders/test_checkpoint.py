@@ -17,7 +17,7 @@ from otadtk import weights
 from otadtk.encoders import EncoderSpec, checkpoint, get_spec, load_encoder
 from otadtk.encoders.checkpoint import arrange, load_network, read_checkpoint
 from otadtk.errors import WeightsError
-from otadtk.weights import WeightFile, digest_of
+from otadtk.weights import Url, WeightFile, digest_of
 from tests.encoders.references.cases import CASES
 from tests.encoders.seeded_checkpoints import BEATS_CONFIGURATION, CPU, REFERENCES
 
@@ -71,6 +71,19 @@ class TestLoadNetwork:
         again = load_network(spec, None, Small)  # from the cache, no published file needed
         assert torch.equal(again.both.weight, network.both.weight)
 
+    def test_conversion_of_another_version_is_made_anew(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path = tmp_path / "small.pt"
+        torch.save(published(), path)
+        spec = spec_at(path)
+        monkeypatch.setenv("OTADTK_WEIGHTS", str(tmp_path))
+        weights.load_converted(
+            *(spec.name, spec.weights, lambda files: ({"old.name": torch.ones(1)}, {}))
+        )
+        network = load_network(spec, None, Small, names=names, left_out=[r"head\..*"])
+        assert network.both.bias.tolist() == [1.0, 1.0, 0.0, 0.0]
+
     @pytest.mark.parametrize(
         ("change", "message"),
         [
@@ -109,6 +122,22 @@ class TestLoadNetwork:
         torch.save(published(), path)
         with pytest.raises(WeightsError, match="has no table 'm'"):
             load(path)
+
+
+@pytest.mark.parametrize("algorithm", ["md5", "git-blob-sha1", "revision", "sha256"])
+@pytest.mark.usefixtures("empty_cache")
+def test_first_download_shows_a_hash_that_was_not_known(
+    tmp_path: Path, algorithm: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "published").mkdir()
+    path = tmp_path / "published" / "small.pt"
+    torch.save(published(), path)
+    digest = "revision:abc" if algorithm == "revision" else digest_of(path, algorithm)
+    file = WeightFile(path.name, Url(path.as_uri()), digest)
+    spec = dataclasses.replace(spec_at(path), weights=(file,))
+    load_network(spec, None, Small, names=names, left_out=[r"head\..*"])
+    shown = f"small.pt of 'small' is pinned by {digest}; what arrived has {digest_of(path)}"
+    assert (shown in capsys.readouterr().err) == (algorithm != "sha256")
 
 
 class TestReadCheckpoint:

@@ -91,6 +91,20 @@ def test_batches_equal_single_clips(encoder: Encoder) -> None:
     assert torch.linalg.norm(vectors[0] - vectors[1]) > 1e-4 * torch.linalg.norm(vectors[0])
 
 
+@pytest.mark.parametrize("encoder", ["vggish", "encodec", "clap"], indirect=True)
+def test_frames_on_request(encoder: Encoder) -> None:
+    rate = encoder.spec.sample_rate
+    clip = sound("rain", 0, encoder.spec, 2 * rate)
+    frames = encoder.encode_frames(clip, rate)
+    assert frames.shape == (
+        {"vggish": 2, "encodec": 150, "clap": 1}[encoder.spec.name],
+        encoder.spec.dim,
+    )
+    np.testing.assert_allclose(
+        frames.mean(axis=0), encoder.encode(clip, rate), rtol=1e-4, atol=1e-5
+    )
+
+
 @pytest.mark.parametrize("encoder", FRAME_BY_FRAME, indirect=True)
 def test_long_clip_in_segments_equals_the_whole(encoder: Encoder) -> None:
     spec = encoder.spec

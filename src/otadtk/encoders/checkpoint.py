@@ -133,7 +133,15 @@ def load_network(
         return arrange(spec.name, table, on_meta(build), names, left_out, also_named), {}
 
     tensors, _ = weights.load_converted(spec.name, spec.weights, convert, own)
-    return fill(spec.name, on_meta(build), tensors)
+    try:
+        return fill(spec.name, on_meta(build), tensors)
+    except WeightsError:
+        stale = weights.find_converted(spec.name, spec.weights)
+        if stale is None or stale.parent == weights.BUNDLED:
+            raise
+        stale.unlink()  # the conversion of another version, whose network had other names
+        tensors, _ = weights.load_converted(spec.name, spec.weights, convert, own)
+        return fill(spec.name, on_meta(build), tensors)
 
 
 def table_inside(path: Path, key: str | None) -> dict[str, Any]:

@@ -100,6 +100,20 @@ class Encoder(ABC):
         >>> get_encoder("logmel").encode(np.zeros(16000, dtype=np.float32), 16000).shape
         (128,)
         """
+        vector: NDArray[np.float32] = self.pool(self._encodings(wav, sr)).numpy()
+        return vector
+
+    @final
+    def encode_frames(
+        self, wav: torch.Tensor | NDArray[np.floating], sr: int
+    ) -> NDArray[np.float32]:
+        """The frames ``(n, d)`` behind the clip vector of one waveform, in order of time."""
+        from otadtk.encoders.pooling import join
+
+        frames: NDArray[np.float32] = join(self._encodings(wav, sr)).frames.cpu().numpy()
+        return frames
+
+    def _encodings(self, wav: torch.Tensor | NDArray[np.floating], sr: int) -> list[Encoding]:
         import numpy as np
         import torch
 
@@ -111,6 +125,4 @@ class Encoder(ABC):
             import soxr
 
             samples = soxr.resample(samples, sr, self.spec.sample_rate, quality="HQ")
-        segments = [torch.from_numpy(s) for s in split([samples], self.spec)]
-        vector: NDArray[np.float32] = self.pool(self.encode_segments(segments)).numpy()
-        return vector
+        return self.encode_segments([torch.from_numpy(s) for s in split([samples], self.spec)])
