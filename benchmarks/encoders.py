@@ -1,6 +1,6 @@
 """Measures every encoder: clips/s at 5 s, against its original, and memory for a long file.
 
-    python benchmarks/encoders.py [ENCODER ...] [--minutes 10]
+    python benchmarks/encoders.py [ENCODER ...] [--minutes 10] [--turns 3]
         [--originals FOLDER --reference-python PYTHON]
 
 Weights are random (tests/encoders/references/seeded.py): the time does not depend on them. Every
@@ -26,13 +26,13 @@ ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
 SECONDS = 5
-TURNS = 3
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("encoders", nargs="*")
     parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--originals", type=Path)
     parser.add_argument("--reference-python", type=Path)
     parser.add_argument("--child", help=argparse.SUPPRESS)
@@ -56,7 +56,7 @@ def measure(name: str, options: argparse.Namespace) -> None:
         os.environ["OTADTK_CACHE"] = str(cache)
         digest = run(name, "prepare", scratch=scratch)["digest"]
         ours, theirs = [], []
-        for _ in range(TURNS):
+        for _ in range(options.turns):
             ours.append(run(name, "time", digest=digest)["seconds"])
             if options.originals is not None:
                 theirs.append(original_seconds(name, options))
