@@ -159,7 +159,7 @@ class AudioMetric(ABC):
 
     def __init__(self, model: str = "yamnet", **options: Unpack[EmbeddingOptions]) -> None:
         encoder, cache_dir = options.get("encoder"), options.get("cache_dir")
-        self.device = options.get("device")
+        self.device = str(resolve_device(options.get("device")))
         self.spec = encoder.spec if encoder is not None else get_spec(model)
         self.model_name = self.spec.name
         weights = options.get("weights")

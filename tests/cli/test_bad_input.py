@@ -125,7 +125,7 @@ def test_flagged_clips_are_scored_and_listed(
     model = "yamnet" if flag == "short" else "logmel"
     assert main([model, "ref", flag, "--diagnose"]) == 0
     out, err = capsys.readouterr()
-    assert f"clips are {flag}: {flag}/zz.wav" in err
+    assert f"clip is {flag}: {flag}/zz.wav" in err
     assert any("zz.wav" in line and flag in line for line in out.splitlines())
 
 

@@ -113,10 +113,10 @@ def _run(options: argparse.Namespace) -> None:
         score, variant = diagnostics.score, diagnostics.variant
     seconds = time.perf_counter() - started
 
+    print(f"{metric.name}: {score:.6f}", flush=True)
     if options.csv is not None:
         row = [metric.name, options.model, variant, options.ref, options.eval, score, seconds]
         _append_row(options.csv, row)
-    print(f"{metric.name}: {score:.6f}")
     if diagnostics is None:
         return
     if options.diagnose:
@@ -138,7 +138,8 @@ def _check_combination(options: argparse.Namespace) -> None:
         for name in (*names, "indiv", "strict"):
             if getattr(options, name) not in (None, False):
                 flag = "--" + name.replace("_", "-")
-                raise UsageError(f"{flag} belongs to OTAD; remove it, or --fad and --kad.")
+                chosen = "--fad" if options.fad else "--kad"
+                raise UsageError(f"{flag} belongs to OTAD; remove it or {chosen}.")
     if options.top_k is not None and not options.diagnose:
         raise UsageError("--top-k belongs to --diagnose; remove it or add --diagnose.")
 
@@ -172,7 +173,8 @@ def _describe(metric: AudioMetric, sides: dict[str, EmbeddingSet]) -> None:
     minimum = metric.spec.minimum_samples / metric.spec.sample_rate
     for name, side in sides.items():
         cached = len(side.files) - side.encoded
-        logger.info("%d %s clips (%d from the cache)", len(side.files), name, cached)
+        clips = "clip" if len(side.files) == 1 else "clips"
+        logger.info("%d %s %s (%d from the cache)", len(side.files), name, clips, cached)
         for clip in side.bad:
             logger.warning("left out: %s: %s", clip.path, clip.reason)
         flagged: dict[str, list[Path]] = {}
@@ -182,7 +184,8 @@ def _describe(metric: AudioMetric, sides: dict[str, EmbeddingSet]) -> None:
         for flag, files in flagged.items():
             shown = ", ".join(str(file) for file in files[:_FLAGS_SHOWN])
             more = f" and {len(files) - _FLAGS_SHOWN} more" if len(files) > _FLAGS_SHOWN else ""
-            logger.warning("%d %s clips are %s: %s%s", len(files), name, flag, shown, more)
+            clips = "clip is" if len(files) == 1 else "clips are"
+            logger.warning("%d %s %s %s: %s%s", len(files), name, clips, flag, shown, more)
 
 
 def _diagnose(
