@@ -44,12 +44,12 @@ class ApproximateDivergence:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader of the number should know, one sentence each."""
-        low, high = self.interval
         repeats = "batches" if self.coupling == "minibatch" else "directions"
-        unit = f"{self.repetitions} {repeats}, seed {self.seed}"
+        low, high = self.interval
+        interval = f"{low:.6g} to {high:.6g}" if self.repetitions > 1 else "unknown"
         note = (
-            f"This is the {self.coupling} approximation ({unit}; 95 % interval of the mean "
-            f"{low:.6g} to {high:.6g}), not the divergence of the whole sets."
+            f"This is the {self.coupling} approximation (mean of {self.repetitions} {repeats}, seed "
+            f"{self.seed}, 95 % interval {interval}), not the divergence of the whole sets."
         )
         return (note,) if self.converged else (note, "Not converged in every batch.")
 
