@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import torch
 
     from otadtk.encoders import Encoder, Encoding
+    from otadtk.encoders.pooling import Segmenter
 
 logger = logging.getLogger(__name__)
 
@@ -114,26 +115,52 @@ def embed(
 
     With ``on_error="fail"`` every file is tried, then all that failed are reported at once.
     """
+    (embedded,) = embed_all(
+        *(place, [encoder], store),
+        recursive=recursive,
+        workers=workers,
+        force=force,
+        on_error=on_error,
+    )
+    return embedded
+
+
+def embed_all(
+    place: str | Path | Sequence[str | Path],
+    encoders: Sequence[LazyEncoder],
+    store: EmbeddingStore,
+    *,
+    recursive: bool = True,
+    workers: int | None = None,
+    force: bool = False,
+    on_error: OnError = "fail",
+) -> list[EmbeddingSet]:
+    """The clip vectors by several encoders in one pass, decoded once for each sample rate.
+
+    One set per encoder, in their order; the options are those of ``embed``.
+    """
     if isinstance(place, (str, Path)):
         files = find_audio(Path(place), recursive=recursive)
         title = Path(place).name or str(place)
     else:
         files, title = [Path(file) for file in place], "clips"
-    run = _Run(files, encoder, store, force)
+    run = _Run(files, encoders, store, force)
     run.work(workers or default_workers(), title)
     bad = tuple(BadClip(file, run.reasons[i]) for i, file in enumerate(files) if i in run.reasons)
     good = [i for i in range(len(files)) if i not in run.reasons]
     if bad and (on_error == "fail" or not good):
         raise AudioError(_report(bad, len(files)))
-    done = [run.done[i] for i in good]
-    return EmbeddingSet(
-        vectors=np.stack([clip.values for clip in done]),
-        files=tuple(files[i] for i in good),
-        audits=tuple(clip.audit for clip in done),
-        digests=tuple(run.digests[i] for i in good),
-        bad=bad,
-        encoded=run.encoded,
-    )
+    return [
+        EmbeddingSet(
+            vectors=np.stack([done[i].values for i in good]),
+            files=tuple(files[i] for i in good),
+            audits=tuple(done[i].audit for i in good),
+            digests=tuple(run.digests[i] for i in good),
+            bad=bad,
+            encoded=encoded,
+        )
+        for done, encoded in zip(run.done, run.encoded, strict=True)
+    ]
 
 
 def _report(bad: Sequence[BadClip], total: int) -> str:
@@ -143,46 +170,55 @@ def _report(bad: Sequence[BadClip], total: int) -> str:
 
 @dataclass(eq=False)
 class _OpenClip:
-    """A clip on its way through the network."""
+    """A clip on its way through one network, the one with that number."""
 
     index: int
-    path: Path
-    status: os.stat_result
+    number: int
     reader: AudioReader
+    segmenter: Segmenter
     encodings: list[Encoding] = field(default_factory=list)
     segments: int = 0
     read_to_end: bool = False
 
 
+Pending = list[tuple[_OpenClip, "torch.Tensor"]]
+
+
 class _Run:
-    """One pass over a list of files by several workers.
+    """One pass over a list of files by several workers, for one encoder or more.
 
     Each worker decodes and encodes for itself with one torch thread: two OpenMP threads that wait
     for each other on busy cores were seen 40 times slower than one.
     """
 
     def __init__(
-        self, files: Sequence[Path], encoder: LazyEncoder, store: EmbeddingStore, force: bool
+        self,
+        files: Sequence[Path],
+        encoders: Sequence[LazyEncoder],
+        store: EmbeddingStore,
+        force: bool,
     ) -> None:
         self._files = files
-        self._encoder = encoder
+        self._encoders = encoders
         self._store = store
         self._force = force
         self._next = iter(range(len(files)))
         self._lock = threading.Lock()
         self._stop = threading.Event()
-        self.done: dict[int, StoredClip] = {}
+        self.done: list[dict[int, StoredClip]] = [{} for _ in encoders]
         self.digests: dict[int, str] = {}
+        self._status: dict[int, os.stat_result] = {}
         self.reasons: dict[int, str] = {}
-        self.encoded = 0
+        self.encoded = [0 for _ in encoders]
 
     def work(self, workers: int, title: str) -> None:
         """Take every file to its vector or its reason."""
         from tqdm import tqdm
 
         workers = min(workers, len(self._files))
+        total = len(self._files) * len(self._encoders)
         with (
-            tqdm(total=len(self._files), desc=title, unit="clip", disable=None) as self._bar,
+            tqdm(total=total, desc=title, unit="clip", disable=None) as self._bar,
             ThreadPoolExecutor(workers) as pool,
         ):
             tasks = [pool.submit(self._worker) for _ in range(workers)]
@@ -194,21 +230,25 @@ class _Run:
             task.result()
 
     def _worker(self) -> None:
-        pending: list[tuple[_OpenClip, torch.Tensor]] = []
-        budget = BATCH_SECONDS * self._encoder.spec.sample_rate
-        for clip in self._missing_clips():
-            for segment in self._segments(clip):
-                pending.append((clip, segment))
-                if sum(len(s) for _, s in pending) >= budget:
-                    self._encode(pending)
-                    pending = []
-            self._store_if_complete(clip)
-        if pending and not self._stop.is_set():
-            self._encode(pending)
+        pending: list[Pending] = [[] for _ in self._encoders]
+        for clips in self._missing_clips():
+            for clip, segment in self._segments(clips):
+                batch = pending[clip.number]
+                batch.append((clip, segment))
+                rate = self._encoders[clip.number].spec.sample_rate
+                if sum(len(s) for _, s in batch) >= BATCH_SECONDS * rate:
+                    self._encode(clip.number, batch)
+                    pending[clip.number] = []
+            for clip in clips:
+                self._store_if_complete(clip)
+        for number, batch in enumerate(pending):
+            if batch and not self._stop.is_set():
+                self._encode(number, batch)
 
-    def _missing_clips(self) -> Iterator[_OpenClip]:
-        """The next files that the store does not know."""
-        spec = self._encoder.spec
+    def _missing_clips(self) -> Iterator[list[_OpenClip]]:
+        """The next files that the store does not know; for each rate, a clip per encoder."""
+        from otadtk.encoders.pooling import Segmenter
+
         while not self._stop.is_set():
             with self._lock:
                 index = next(self._next, None)
@@ -216,43 +256,64 @@ class _Run:
                 return
             path = self._files[index]
             try:
-                status = path.stat()
-                digest = _digest(path)
+                self._status[index] = path.stat()
+                self.digests[index] = _digest(path)
             except OSError as error:
-                self._fail(index, f"it cannot be read: {error.strerror}")
+                self._fail(index, f"it cannot be read: {error.strerror}", len(self._encoders))
                 continue
-            self.digests[index] = digest
-            stored = None if self._force else self._store.get(digest, spec.fingerprint)
-            if stored is not None and stored.values.shape == (spec.dim,):
-                self._finish(index, stored)
+            at_rate: dict[int, list[_OpenClip]] = {}
+            for number in self._not_stored(index):
+                spec = self._encoders[number].spec
+                clips = at_rate.setdefault(spec.sample_rate, [])
+                reader = clips[0].reader if clips else AudioReader(path, spec.sample_rate)
+                clips.append(_OpenClip(index, number, reader, Segmenter(spec)))
+            for clips in at_rate.values():
+                if index in self.reasons:  # the file was bad at another rate already
+                    self._bar.update(len(clips))
+                else:
+                    yield clips
+
+    def _not_stored(self, index: int) -> list[int]:
+        """The encoders, by number, whose embedding of a file is not in the store."""
+        missing = []
+        for number, encoder in enumerate(self._encoders):
+            stored = None
+            if not self._force:
+                stored = self._store.get(self.digests[index], encoder.spec.fingerprint)
+            if stored is not None and stored.values.shape == (encoder.spec.dim,):
+                self._finish(index, number, stored)
             else:
-                yield _OpenClip(index, path, status, AudioReader(path, spec.sample_rate))
+                missing.append(number)
+        return missing
 
-    def _segments(self, clip: _OpenClip) -> Iterator[torch.Tensor]:
-        """The segments of a clip; one that turns out to be bad gives its reason instead."""
+    def _segments(self, clips: Sequence[_OpenClip]) -> Iterator[tuple[_OpenClip, torch.Tensor]]:
+        """The segments of a file for each encoder; one that is bad gives its reason instead."""
         import torch
 
-        from otadtk.encoders.pooling import split
-
+        index, path = clips[0].index, self._files[clips[0].index]
         try:
-            for samples in split(clip.reader, self._encoder.spec):
-                clip.segments += 1
-                yield torch.from_numpy(np.ascontiguousarray(samples))
-            status = clip.path.stat()
-            if (status.st_mtime_ns, status.st_size) != (
-                clip.status.st_mtime_ns,
-                clip.status.st_size,
-            ):
+            for block in clips[0].reader:
+                for clip in clips:
+                    for samples in clip.segmenter.feed(block):
+                        clip.segments += 1
+                        yield clip, torch.from_numpy(np.ascontiguousarray(samples))
+            for clip in clips:
+                for samples in clip.segmenter.finish():
+                    clip.segments += 1
+                    yield clip, torch.from_numpy(np.ascontiguousarray(samples))
+            before, after = self._status[index], path.stat()
+            if (before.st_mtime_ns, before.st_size) != (after.st_mtime_ns, after.st_size):
                 raise AudioError("it changed while it was being read")
-            clip.read_to_end = True
+            for clip in clips:
+                clip.read_to_end = True
         except (AudioError, OSError) as error:
-            self._fail(clip.index, str(error))
+            self._fail(index, str(error), len(clips))
 
-    def _encode(self, pending: Sequence[tuple[_OpenClip, torch.Tensor]]) -> None:
-        """Run the network over a batch of segments."""
+    def _encode(self, number: int, pending: Pending) -> None:
+        """Run a network over a batch of segments."""
         import torch
 
-        encoder = self._encoder.get()
+        encoder = self._encoders[number].get()
         if torch.get_num_threads() != 1:
             torch.set_num_threads(1)  # of this worker's thread
         encodings = encoder.encode_segments([segment for _, segment in pending])
@@ -265,20 +326,21 @@ class _Run:
         """Pool and store a clip that was read to its end and whose segments are all encoded."""
         if not clip.read_to_end or len(clip.encodings) < clip.segments:
             return
-        vector = self._encoder.get().pool(clip.encodings).numpy()
+        encoder = self._encoders[clip.number]
+        vector = encoder.get().pool(clip.encodings).numpy()
         stored = StoredClip(vector, clip.reader.audit)
-        self._store.put(self.digests[clip.index], self._encoder.spec.fingerprint, stored)
+        self._store.put(self.digests[clip.index], encoder.spec.fingerprint, stored)
         with self._lock:
-            self.encoded += 1
-        self._finish(clip.index, stored)
+            self.encoded[clip.number] += 1
+        self._finish(clip.index, clip.number, stored)
 
-    def _finish(self, index: int, clip: StoredClip) -> None:
-        self.done[index] = clip
+    def _finish(self, index: int, number: int, clip: StoredClip) -> None:
+        self.done[number][index] = clip
         self._bar.update()
 
-    def _fail(self, index: int, reason: str) -> None:
+    def _fail(self, index: int, reason: str, encoders: int) -> None:
         self.reasons[index] = reason
-        self._bar.update()
+        self._bar.update(encoders)
 
 
 def _digest(path: Path) -> str:

@@ -22,6 +22,7 @@ import urllib.request
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,7 +72,10 @@ class WheelMember:
 
 @dataclass(frozen=True)
 class WeightFile:
-    """One published file. ``digest`` is ``"<algorithm>:<hex>"``: sha256, md5 or git-blob-sha1."""
+    """One published file. ``digest`` is ``"<algorithm>:<hex>"``: sha256, md5 or git-blob-sha1.
+
+    ``"revision:<name>"`` stands where no hash is known: the file is pinned by its revision alone.
+    """
 
     name: str
     source: Url | HuggingFaceFile | WheelMember
@@ -114,7 +118,10 @@ def digest_of(path: Path, algorithm: str = "sha256") -> str:
 
 def verify(path: Path, expected: str) -> None:
     """Raise a ``WeightsError`` that shows both hashes unless the file has the expected one."""
-    found = digest_of(path, expected.partition(":")[0])
+    algorithm = expected.partition(":")[0]
+    if algorithm == "revision":  # no hash is known; the tensors inside are checked one by one
+        return
+    found = digest_of(path, algorithm)
     if found != expected:
         raise WeightsError(
             f"{path} is not the published file: expected {expected}, found {found}. "
@@ -133,6 +140,33 @@ def find_converted(model: str, files: Sequence[WeightFile]) -> Path | None:
     name = converted_name(model, files)
     places = (BUNDLED / name, cache_directory() / "weights" / name)
     return next((place for place in places if place.is_file()), None)
+
+
+def check_present(model: str, files: Sequence[WeightFile]) -> list[tuple[Path, str | None]]:
+    """Each weight file of a model on this machine, with what is wrong with it, if anything.
+
+    Published files in ``$OTADTK_WEIGHTS`` are checked against their published hashes, conversions
+    against the hash of their content that was written into them.
+    """
+    findings: list[tuple[Path, str | None]] = []
+    directory = os.environ.get("OTADTK_WEIGHTS")
+    for file in files if directory is not None else ():
+        path = _in_directory(file, Path(directory or ""), model)
+        if path is not None:
+            expected = file.digest if path.name == file.name else file.published_digest
+            findings.append((path, _fault(partial(verify, path, expected))))
+    converted = find_converted(model, files)
+    if converted is not None:
+        findings.append((converted, _fault(partial(_read_safetensors, converted))))
+    return findings
+
+
+def _fault(check: Callable[[], object]) -> str | None:
+    try:
+        check()
+    except WeightsError as error:
+        return str(error)
+    return None
 
 
 def load_converted(
@@ -157,9 +191,9 @@ def load_converted(
         scratch.mkdir()
         try:
             tensors, texts = convert(_obtain(model, files, own, scratch))
-            partial = scratch / path.name
-            _write_safetensors(partial, tensors, texts)
-            partial.replace(path)
+            unfinished = scratch / path.name
+            _write_safetensors(unfinished, tensors, texts)
+            unfinished.replace(path)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
     return _read_safetensors(path)
@@ -242,6 +276,12 @@ def _download(model: str, file: WeightFile, target: Path) -> None:
     except WeightsError:
         target.unlink(missing_ok=True)
         raise
+    if not file.published_digest.startswith("sha256:"):
+        print(
+            f"otadtk: {file.name} of {model!r} is pinned by {file.published_digest}; "
+            f"what arrived has {digest_of(target)}",
+            file=sys.stderr,
+        )
 
 
 def _http_download(url: str, target: Path) -> None:

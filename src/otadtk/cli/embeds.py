@@ -1,4 +1,4 @@
-"""``otadtk-embeds -m MODEL -d DIR …``: fill the embedding cache without scoring."""
+"""``otadtk-embeds -m MODEL … -d DIR …``: fill the embedding cache without scoring."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from otadtk.cli.command import EXIT_CODES, add_common_options, execute
-from otadtk.errors import AudioError
+from otadtk.errors import AudioError, UsageError
 
 logger = logging.getLogger(__name__)
 
@@ -25,7 +25,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Embed folders of audio into the cache that otadtk scores from.",
         epilog=EXIT_CODES,
     )
-    parser.add_argument("-m", "--model", nargs="+", required=True, help="encoder names")
+    parser.add_argument(*("-m", "--model"), nargs="+", required=True, help="encoder names, or all")
     parser.add_argument(
         "-d", "--dirs", nargs="+", type=Path, required=True, help="folders or files of audio"
     )
@@ -34,34 +34,33 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(options: argparse.Namespace) -> None:
-    from otadtk.embed import LazyEncoder, embed
-    from otadtk.encoders import get_spec
+    from otadtk.embed import LazyEncoder, embed_all
+    from otadtk.encoders import get_spec, list_models
     from otadtk.store import EmbeddingStore
 
     store = EmbeddingStore(options.cache_dir)
-    encoders = [
-        LazyEncoder(get_spec(name), options.device, options.weights) for name in options.model
-    ]
+    names = list_models() if "all" in options.model else list(dict.fromkeys(options.model))
+    if options.weights is not None and len(names) > 1 and not options.weights.is_dir():
+        raise UsageError("With several models --weights is a folder, with a folder for each model.")
+    encoders = [LazyEncoder(get_spec(name), options.device, options.weights) for name in names]
     failures = []
-    for encoder in encoders:
-        for folder in options.dirs:
-            started = time.perf_counter()
-            try:
-                embedded = embed(
-                    folder,
-                    encoder,
-                    store,
-                    recursive=options.recursive,
-                    workers=options.workers,
-                    force=options.force_emb_encode,
-                    on_error=options.on_error,
-                )
-            except AudioError as error:  # the other folders are embedded all the same
-                failures.append(str(error))
-                continue
-            seconds = time.perf_counter() - started
-            for clip in embedded.bad:
-                logger.warning("left out: %s: %s", clip.path, clip.reason)
+    for folder in options.dirs:
+        started = time.perf_counter()
+        try:
+            sets = embed_all(
+                *(folder, encoders, store),
+                recursive=options.recursive,
+                workers=options.workers,
+                force=options.force_emb_encode,
+                on_error=options.on_error,
+            )
+        except AudioError as error:  # the other folders are embedded all the same
+            failures.append(str(error))
+            continue
+        seconds = time.perf_counter() - started
+        for clip in sets[0].bad:
+            logger.warning("left out: %s: %s", clip.path, clip.reason)
+        for encoder, embedded in zip(encoders, sets, strict=True):
             print(
                 f"{encoder.spec.name} {folder}: {len(embedded.files)} clips, "
                 f"{embedded.encoded} embedded now, {seconds:.1f} s"

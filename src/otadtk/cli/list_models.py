@@ -21,6 +21,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--json", action="store_true", help="all that is known, as JSON")
     parser.add_argument(
+        "--check", action="store_true", help="verify every weight file that is on this machine"
+    )
+    parser.add_argument(
         "--fetch", nargs="+", metavar="MODEL", help="get the weights of these encoders now"
     )
     add_version(parser)
@@ -32,17 +35,48 @@ def _run(options: argparse.Namespace) -> None:
         for name in options.fetch:
             _fetch(name)
         return
+    if options.check:
+        _check()
+        return
     rows = _rows()
     if options.json:
         print(json.dumps(rows, indent=2))
         return
-    columns = ("name", "dim", "rate", "licence", "weights", "adapters", "summary")
-    table = [columns, *(tuple(str(row[column]) for column in columns) for row in rows)]
+    _print_table(rows)
+
+
+def _print_table(rows: Sequence[dict[str, Any]]) -> None:
+    columns = (
+        *("name", "dim", "rate", "licence", "commercial", "weights", "adapters"),
+        *("summary", "training_data", "paper"),
+    )
+    titles = [column.replace("_", " ") for column in columns]
+    table = [titles, *([str(row[column]) for column in columns] for row in rows)]
     widths = [max(len(line[i]) for line in table) for i in range(len(columns))]
     for line in table:
         print(
             "  ".join(f"{text:<{width}}" for text, width in zip(line, widths, strict=True)).rstrip()
         )
+
+
+def _check() -> None:
+    """Verify the weight files that are here; a bad one is named, and the command fails."""
+    from otadtk.encoders import get_spec, list_models, plug_ins
+    from otadtk.errors import WeightsError
+    from otadtk.weights import check_present
+
+    bad = []
+    for name in list_models():
+        if name in plug_ins() or not (spec := get_spec(name)).weights:
+            continue
+        findings = check_present(spec.name, spec.weights)
+        for place, fault in findings:
+            print(f"{name}: {place}: {fault or 'sound'}")
+            bad += [fault] if fault else []
+        if not findings:
+            print(f"{name}: not here yet")
+    if bad:
+        raise WeightsError(f"{len(bad)} weight file(s) are not what they should be.")
 
 
 def _fetch(name: str) -> None:
@@ -65,7 +99,8 @@ def _rows() -> list[dict[str, Any]]:
     for name in list_models():
         if name in plug_ins():  # not imported for a listing
             point = plug_ins()[name]
-            unknown = dict.fromkeys(("dim", "rate", "licence", "weights", "adapters"), "?")
+            unasked = ("dim", "rate", "licence", "commercial", "weights", "adapters")
+            unknown = dict.fromkeys((*unasked, "paper", "training_data"), "?")
             rows.append({"name": name, **unknown, "summary": f"plug-in: {point.value}"})
             continue
         spec = get_spec(name)
@@ -77,6 +112,7 @@ def _rows() -> list[dict[str, Any]]:
                 "dim": spec.dim,
                 "rate": spec.sample_rate,
                 "licence": spec.licence,
+                "commercial": "yes" if spec.commercial_use else "no",
                 "weights": weights,
                 "adapters": " ".join(known_variants(spec.name)) or "-",
                 "summary": spec.summary,

@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     import torch
 
 __all__ = [
+    "COMPAT_NAMES",
     "Encoder",
     "EncoderSpec",
     "Encoding",
+    "explain_compat",
     "get_encoder",
     "get_spec",
     "list_models",
@@ -32,6 +34,9 @@ __all__ = [
 ]
 
 ENTRY_POINT_GROUP = "otadtk.encoders"
+
+COMPAT_NAMES = {"otadtk-0.1.2": {"audiomae": "ast", "beats": "wav2vec2"}}
+"""What names meant to other versions: otadtk 0.1.2 ran other networks under two of its names."""
 register_encoder = own.register_encoder
 
 
@@ -50,11 +55,27 @@ def plug_ins() -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}
 
 
-def get_spec(model: str) -> EncoderSpec:
+def explain_compat(model: str, compat: str | None) -> str | None:
+    """A sentence for the output when a name means another network under ``compat``, else ``None``.
+
+    >>> from otadtk.encoders import explain_compat
+    >>> explain_compat("beats", "otadtk-0.1.2")
+    "Under otadtk-0.1.2 'beats' means the features of 'wav2vec2', not those of 'beats'."
+    """
+    meant = COMPAT_NAMES.get(compat or "", {}).get(model)
+    if meant is None:
+        return None
+    return f"Under {compat} {model!r} means the features of {meant!r}, not those of {model!r}."
+
+
+def get_spec(model: str, compat: str | None = None) -> EncoderSpec:
     """What is known of an encoder before its weights load.
 
     ``model`` is a name of ``list_models()``, or one's own class as ``path/to/file.py:Class``.
+    ``compat`` names the version whose meaning of the names holds: under ``"otadtk-0.1.2"``,
+    ``audiomae`` is AST and ``beats`` is wav2vec2. Whoever passes it prints ``explain_compat``.
     """
+    model = COMPAT_NAMES.get(compat or "", {}).get(model, model)
     if model in BUILT_IN:
         return BUILT_IN[model]
     if model in own.registered:

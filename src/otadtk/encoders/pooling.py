@@ -11,30 +11,50 @@ from numpy.typing import NDArray
 from otadtk.encoders.spec import EncoderSpec, Encoding
 
 
+class Segmenter:
+    """Cuts a clip that arrives in blocks into segments; the clip is never held whole.
+
+    Segment k starts at k · (length − overlap). A remainder that lies inside the overlap has been
+    heard already and gives no segment of its own, nor does one below the spec's shortest tail.
+    Only a clip that is short as a whole is padded here: the tail of a long one reaches the network
+    as it is, so that the network can weigh it by its true length.
+    """
+
+    def __init__(self, spec: EncoderSpec) -> None:
+        self._spec = spec
+        self._pending = [np.zeros(spec.lead_samples, dtype=np.float32)]
+        self._held = spec.lead_samples
+        self._emitted = False
+
+    def feed(self, block: NDArray[np.float32]) -> Iterator[NDArray[np.float32]]:
+        """The segments that this block completes."""
+        length, overlap = self._spec.segment_samples, self._spec.overlap_samples
+        self._pending.append(block)
+        self._held += len(block)
+        while length is not None and self._held >= length:
+            joined = np.concatenate(self._pending)
+            yield joined[:length]
+            self._emitted = True
+            self._pending, self._held = [joined[length - overlap :]], self._held - length + overlap
+
+    def finish(self) -> Iterator[NDArray[np.float32]]:
+        """The last segment, if what remains is one."""
+        spec, tail = self._spec, np.concatenate(self._pending)
+        if not self._emitted:
+            missing = spec.lead_samples + spec.minimum_samples - len(tail)
+            yield np.pad(tail, (0, missing)) if missing > 0 else tail
+        elif len(tail) > spec.overlap_samples and len(tail) >= spec.shortest_tail_samples:
+            yield tail
+
+
 def split(
     blocks: Iterable[NDArray[np.float32]], spec: EncoderSpec
 ) -> Iterator[NDArray[np.float32]]:
-    """Segments of a clip that arrives in blocks; the clip is never held whole.
-
-    Segment k starts at k · (length − overlap). A remainder that lies inside the overlap has been
-    heard already and gives no segment of its own.
-    """
-    length, overlap = spec.segment_samples, spec.overlap_samples
-    pending: list[NDArray[np.float32]] = []
-    held = 0
-    emitted = False
+    """The segments of a clip that arrives in blocks."""
+    segmenter = Segmenter(spec)
     for block in blocks:
-        pending.append(block)
-        held += len(block)
-        while length is not None and held >= length:
-            joined = np.concatenate(pending)
-            yield joined[:length]
-            emitted = True
-            pending, held = [joined[length - overlap :]], held - length + overlap
-    if held > overlap or not emitted:
-        tail = np.concatenate(pending) if pending else np.zeros(0, dtype=np.float32)
-        missing = spec.minimum_samples - len(tail)
-        yield np.pad(tail, (0, missing)) if missing > 0 else tail
+        yield from segmenter.feed(block)
+    yield from segmenter.finish()
 
 
 def join(encodings: Sequence[Encoding]) -> Encoding:

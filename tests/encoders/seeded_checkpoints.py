@@ -1,0 +1,64 @@
+"""Checkpoints in their official formats with seeded weights, and the encoders that read them."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from otadtk.encoders import Encoder, EncoderSpec, get_spec, load_encoder
+from otadtk.weights import digest_of
+from tests.encoders.references import seeded
+
+REFERENCES = Path(__file__).parent / "references"
+BEATS_CONFIGURATION = json.loads((REFERENCES / "beats_configuration.json").read_text())
+CPU = torch.device("cpu")
+
+
+def official_tensors(name: str) -> dict[str, torch.Tensor]:
+    """Seeded tensors for every name in the official checkpoint of an encoder."""
+    with np.load(REFERENCES / f"{name}.npz") as fixture:
+        shapes = json.loads(str(fixture["shapes"]))
+    state = seeded.state({key: tuple(shape) for key, shape in shapes.items()})
+    return {key: torch.from_numpy(value) for key, value in state.items()}
+
+
+def write_checkpoint(name: str, tensors: dict[str, Any], folder: Path) -> Path:
+    """The tensors in a file like the published one of that encoder."""
+    path = folder / get_spec(name).weights[0].name
+    if path.suffix == ".safetensors":
+        from safetensors.torch import save_file
+
+        save_file(tensors, path)
+    elif name.startswith("panns"):
+        torch.save({"iteration": 1, "model": tensors}, path)
+    elif name == "beats":
+        torch.save({"cfg": BEATS_CONFIGURATION, "model": tensors}, path)
+    else:
+        torch.save(tensors, path)
+    return path
+
+
+def spec_of(name: str, path: Path) -> EncoderSpec:
+    """The spec of an encoder whose published file is the one at ``path``."""
+    spec = get_spec(name)
+    file = dataclasses.replace(spec.weights[0], digest=digest_of(path))
+    return dataclasses.replace(spec, weights=(file,))
+
+
+def build(name: str, folder: Path) -> Encoder:
+    """An encoder with seeded weights; what was written on the way is removed again."""
+    if not get_spec(name).weights:
+        return load_encoder(get_spec(name), CPU)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OTADTK_CACHE", str(folder / "cache"))
+        path = write_checkpoint(name, official_tensors(name), folder)
+        encoder = load_encoder(spec_of(name, path), CPU, path)
+    shutil.rmtree(folder)
+    return encoder
