@@ -239,7 +239,7 @@ class TestFolders:
         self, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         hasty = partial(sinkhorn_divergence, max_iterations=1)
-        monkeypatch.setattr("otadtk.metrics.sinkhorn_divergence", hasty)
+        monkeypatch.setattr("otadtk.distances.transport.sinkhorn_divergence", hasty)
         rng = np.random.default_rng(0)
         compute_otad(rng.normal(size=(40, 4)), rng.normal(size=(40, 4)), epsilon=0.5)
         assert "Not converged" in caplog.text

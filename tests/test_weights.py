@@ -191,8 +191,9 @@ def test_interrupted_conversion_restarts(server: Server, cache: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         load_converted("toy", files, killed)
     assert cached(cache) == []
-    part = cache / "weights" / (weights.converted_name("toy", files) + ".part")
-    part.write_bytes(b"half a file, as a kill leaves it")
+    scratch = (cache / "weights" / weights.converted_name("toy", files)).with_suffix(".fetch")
+    scratch.mkdir()
+    (scratch / "w.bin").write_bytes(b"half a file, as a kill leaves it")
     load_converted("toy", files, convert)
     assert cached(cache) == [weights.converted_name("toy", files)]
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from otadtk.atomic import replacing
-from otadtk.distances.result import Divergence
+from otadtk.distances.transport import TransportResult
 from otadtk.statistics import auroc, check_mask
 
 
@@ -20,7 +20,7 @@ from otadtk.statistics import auroc, check_mask
 class OTADDiagnostics:
     """The score and the transport cost c_j of every evaluated clip (Eq. 7), which sum to ⟨T,C⟩.
 
-    ``flags`` says per clip what the audit found odd; ``divergence`` is the solver's full result.
+    ``flags`` says per clip what the audit found odd; ``transport`` is the solver's full result.
     """
 
     score: float
@@ -30,7 +30,7 @@ class OTADDiagnostics:
     variant: str
     epsilon: float
     flags: list[tuple[str, ...]] = field(default_factory=list)
-    divergence: Divergence | None = None
+    transport: TransportResult | None = None
 
     def top_k(self, k: int = 10, *, ascending: bool = False) -> list[tuple[Path, float]]:
         """The ``k`` clips of largest cost, worst first; of smallest with ``ascending``."""

@@ -69,6 +69,8 @@ class LazyEncoder:
         self._weights = weights
         self._lock = threading.Lock()
         self._encoder = loaded
+        if weights is not None:  # the user's own file is checked even if the store has everything
+            self.get()
 
     def get(self) -> Encoder:
         """The loaded encoder."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypedDict, final, overload
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from tqdm import tqdm
 
 from otadtk.adapter import VARIANTS, find_adapter
 from otadtk.adapter.files import adapter_for, read_adapter
@@ -19,8 +20,13 @@ from otadtk.device import resolve_device
 from otadtk.diagnosis import OTADDiagnostics
 from otadtk.distances.frechet import frechet_distance
 from otadtk.distances.kernel import BandwidthRule, KernelName, kernel_distance
-from otadtk.distances.result import Divergence
-from otadtk.distances.sinkhorn import sinkhorn_divergence
+from otadtk.distances.result import DivergenceKind, EpsilonScale
+from otadtk.distances.transport import (
+    CouplingName,
+    TransportResult,
+    TransportSettings,
+    transport,
+)
 from otadtk.embed import EmbeddingSet, LazyEncoder, OnError, embed
 from otadtk.encoders import Encoder, get_spec
 from otadtk.errors import UsageError
@@ -30,6 +36,9 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
 logger = logging.getLogger(__name__)
+
+_BAR_DELAY = 2.0
+"""Seconds after which a transport that is still running shows a progress bar."""
 
 PathLike = str | Path
 Array = NDArray[np.floating]
@@ -72,7 +81,8 @@ def compute_otad(
     >>> round(compute_otad(x, x + 1.0), 4)
     4.0
     """
-    divergence = _transport(embeddings_ref, embeddings_test, adapter, epsilon, device)
+    settings = TransportSettings(epsilon=epsilon)
+    divergence = _transport(embeddings_ref, embeddings_test, adapter, settings, device)
     if return_sample_costs:
         return divergence.value, divergence.cj
     return divergence.value
@@ -113,9 +123,9 @@ def _transport(
     ref: Array,
     test: Array,
     adapter: RiemannianAdapter | None,
-    epsilon: float,
+    settings: TransportSettings,
     device: str | None,
-) -> Divergence:
+) -> TransportResult:
     """Adapter and divergence; what a reader of the number should know is logged as a warning."""
     place = resolve_device(device)
     x, y = torch.as_tensor(ref).to(place), torch.as_tensor(test).to(place)
@@ -127,10 +137,16 @@ def _transport(
             )
         with torch.inference_mode():
             x, y = adapter(x.float()), adapter(y.float())
-    divergence = sinkhorn_divergence(x, y, epsilon=epsilon)
-    for note in divergence.notes:
+    with tqdm(desc="transport", unit=" iterations", delay=_BAR_DELAY, disable=None) as bar:
+
+        def progress(term: str, iteration: int, error: float) -> None:
+            bar.set_description(f"transport {term}, marginal error {error:.0e}", refresh=False)
+            bar.update(max(0, iteration - bar.n))
+
+        result = transport(x, y, settings, progress)
+    for note in result.notes:
         logger.warning("%s", note)
-    return divergence
+    return result
 
 
 class EmbeddingOptions(TypedDict, total=False):
@@ -159,7 +175,7 @@ class AudioMetric(ABC):
 
     def __init__(self, model: str = "yamnet", **options: Unpack[EmbeddingOptions]) -> None:
         encoder, cache_dir = options.get("encoder"), options.get("cache_dir")
-        self.device = options.get("device")
+        self.device = str(resolve_device(options.get("device")))
         self.spec = encoder.spec if encoder is not None else get_spec(model)
         self.model_name = self.spec.name
         weights = options.get("weights")
@@ -253,7 +269,8 @@ class OTAD(AudioMetric):
 
     ``variant`` chooses the ground metric: "raw" embeddings, or the "agnostic" or "native" adapter
     of the encoder. Without it: agnostic where an adapter is known, otherwise raw; ``variant`` then
-    says which.
+    says which. ``epsilon`` is absolute, or with ``epsilon_scale`` a multiple of the mean or median
+    cost; the other choices of the solver are those of ``TransportSettings``.
     """
 
     name = "OTAD"
@@ -264,16 +281,22 @@ class OTAD(AudioMetric):
         *,
         variant: str | None = None,
         epsilon: float = 0.1,
+        epsilon_scale: EpsilonScale = "absolute",
+        divergence: DivergenceKind = "sharp",
+        coupling: CouplingName = "sinkhorn",
+        compat: str | None = None,
+        max_memory: int | None = None,
+        seed: int = 0,
         adapter: RiemannianAdapter | None = None,
         adapter_checkpoint: PathLike | None = None,
         **options: Unpack[EmbeddingOptions],
     ) -> None:
         super().__init__(model, **options)
-        if not 0.0 < epsilon < float("inf"):
-            raise UsageError(f"epsilon must be a positive number, not {epsilon}.")
+        self.settings = TransportSettings(
+            epsilon, epsilon_scale, divergence, coupling, max_memory, compat, seed
+        )
         if variant is not None and variant not in VARIANTS:
             raise UsageError(f"Unknown variant {variant!r}; choose from {', '.join(VARIANTS)}.")
-        self.epsilon = float(epsilon)
         self.adapter = adapter
         if adapter is not None:
             self.variant = variant or "custom"
@@ -291,9 +314,9 @@ class OTAD(AudioMetric):
         """The debiased transport cost between two sets of embeddings."""
         return self.transport(ref, test).value
 
-    def transport(self, ref: Array, test: Array) -> Divergence:
+    def transport(self, ref: Array, test: Array) -> TransportResult:
         """The full result of the solver for two sets of embeddings."""
-        return _transport(ref, test, self.adapter, self.epsilon, self.device)
+        return _transport(ref, test, self.adapter, self.settings, self.device)
 
     def diagnose(
         self, ref: PathLike, eval: PathLike, *, workers: int | None = None
@@ -306,17 +329,17 @@ class OTAD(AudioMetric):
         self, reference: EmbeddingSet, evaluated: EmbeddingSet
     ) -> OTADDiagnostics:
         """The same for sets that are embedded already."""
-        divergence = self.transport(reference.vectors, evaluated.vectors)
+        result = self.transport(reference.vectors, evaluated.vectors)
         minimum = self.spec.minimum_samples / self.spec.sample_rate
         return OTADDiagnostics(
-            score=divergence.value,
-            cj=divergence.cj,
+            score=result.value,
+            cj=result.cj,
             files=list(evaluated.files),
             model_name=self.model_name,
             variant=self.variant,
-            epsilon=self.epsilon,
+            epsilon=self.settings.epsilon,
             flags=[audit.flags(minimum) for audit in evaluated.audits],
-            divergence=divergence,
+            transport=result,
         )
 
     def score_individual(

@@ -17,7 +17,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 import urllib.error
 import urllib.request
 import zipfile
@@ -187,11 +186,16 @@ def load_converted(
     with _lock(path):
         if own is None and path.is_file():  # another process has just made it
             return _read_safetensors(path)
-        unfinished = path.with_name(path.name + ".part")
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix=".fetch-") as scratch:
-            tensors, texts = convert(_obtain(model, files, own, Path(scratch)))
-        _write_safetensors(unfinished, tensors, texts)
-        unfinished.replace(path)
+        scratch = path.with_suffix(".fetch")
+        shutil.rmtree(scratch, ignore_errors=True)  # what a kill has left
+        scratch.mkdir()
+        try:
+            tensors, texts = convert(_obtain(model, files, own, scratch))
+            unfinished = scratch / path.name
+            _write_safetensors(unfinished, tensors, texts)
+            unfinished.replace(path)
+        finally:
+            shutil.rmtree(scratch, ignore_errors=True)
     return _read_safetensors(path)
 
 

@@ -83,6 +83,21 @@ REFUSED = {
     "diagnose with FAD": ("logmel ref eval --fad --diagnose", 2, "--diagnose belongs to OTAD"),
     "indiv with KAD": ("logmel ref eval --kad --indiv x.csv", 2, "--indiv belongs to OTAD"),
     "epsilon with FAD": ("logmel ref eval --fad --epsilon 1", 2, "--epsilon belongs to OTAD"),
+    "coupling with FAD": ("logmel ref eval --fad --coupling exact", 2, "belongs to OTAD"),
+    "epsilon of exact transport": (
+        "logmel ref eval --coupling exact --epsilon 1",
+        *(2, "--epsilon does nothing with --coupling exact"),
+    ),
+    "entropy of exact transport": (
+        "logmel ref eval --coupling exact --divergence entropic",
+        *(2, "has no entropic divergence"),
+    ),
+    "scale of an approximation": (
+        "logmel ref eval --coupling sliced --epsilon-scale mean_cost",
+        *(2, "belong to the coupling 'sinkhorn'"),
+    ),
+    "seed of nothing random": ("logmel ref eval --seed 3", 2, "--seed belongs to"),
+    "memory in words": ("logmel ref eval --max-memory lots", 2, "not a number above 0"),
     "top-k without diagnose": ("logmel ref eval --top-k 3", 2, "belongs to --diagnose"),
     "no such adapter": ("logmel ref eval --variant agnostic", 4, "No 'agnostic' adapter"),
     "no adapter file": ("logmel ref eval --adapter-checkpoint no.pt", 4, "no adapter file no.pt"),
@@ -125,7 +140,7 @@ def test_flagged_clips_are_scored_and_listed(
     model = "yamnet" if flag == "short" else "logmel"
     assert main([model, "ref", flag, "--diagnose"]) == 0
     out, err = capsys.readouterr()
-    assert f"clips are {flag}: {flag}/zz.wav" in err
+    assert f"clip is {flag}: {flag}/zz.wav" in err
     assert any("zz.wav" in line and flag in line for line in out.splitlines())
 
 

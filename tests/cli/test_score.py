@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -116,6 +117,35 @@ def test_own_encoder_file(
     assert capsys.readouterr().out.startswith("OTAD: 0.")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "settings", "words"),
+    [
+        (["--epsilon-scale", "median_cost"], {"epsilon_scale": "median_cost"}, "(median_cost)"),
+        (["--divergence", "entropic"], {"divergence": "entropic"}, "entropic Sinkhorn"),
+        (["--coupling", "exact"], {"coupling": "exact"}, "exact transport by the network simplex"),
+        (
+            ["--coupling", "minibatch", "--seed", "3"],
+            {"coupling": "minibatch", "seed": 3},
+            "minibatch approximation",
+        ),
+        (["--coupling", "sliced"], {"coupling": "sliced"}, "sliced approximation"),
+        (["--compat", "otadtk-0.1.2"], {"compat": "otadtk-0.1.2"}, "as otadtk-0.1.2 computes it"),
+        (["--max-memory", "64M"], {"max_memory": 64_000_000}, "sharp Sinkhorn"),
+    ],
+)
+def test_choices_of_the_solver_name_themselves(
+    folders: Folders,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    settings: dict[str, Any],
+    words: str,
+) -> None:
+    assert run("logmel", *folders, *arguments, "--diagnose") == 0
+    out, err = capsys.readouterr()
+    assert words in err
+    assert out.splitlines()[0] == f"OTAD: {OTAD('logmel', **settings).score(*folders):.6f}"
+
+
 def test_quiet(folders: Folders, capsys: pytest.CaptureFixture[str]) -> None:
     assert run("logmel", *folders, "-q", "--epsilon", 50) == 0
     assert capsys.readouterr().err == ""
@@ -150,7 +180,7 @@ def test_strict(
     from otadtk.distances.sinkhorn import sinkhorn_divergence
 
     hasty = partial(sinkhorn_divergence, max_iterations=1, tolerance=1e-12)
-    monkeypatch.setattr("otadtk.metrics.sinkhorn_divergence", hasty)
+    monkeypatch.setattr("otadtk.distances.transport.sinkhorn_divergence", hasty)
     assert run("logmel", *folders, "--epsilon", 30) == 0
     out, err = capsys.readouterr()
     assert "warning: Not converged" in err

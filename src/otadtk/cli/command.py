@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,6 +39,10 @@ def execute(
         return 130
     except BrokenPipeError:  # the reader of our output has gone, as with `| head`
         sys.stderr.close()
+        return 1
+    except OSError as error:  # a disk that is full, a file that has gone
+        place = f"{error.filename}: " if error.filename else ""
+        print(f"{parser.prog}: error: {place}{error.strerror or error}", file=sys.stderr)
         return 1
     return 0
 
@@ -130,5 +135,7 @@ def check_output(path: Path | None) -> None:
         raise UsageError(f"{path} is a folder; name a file to write.")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
     except OSError as error:
         raise UsageError(f"{path} cannot be written: {error.strerror}.") from error

@@ -31,6 +31,19 @@ logger = logging.getLogger(__name__)
 DEFAULT_EPSILON = 0.1
 DEFAULT_TOP_K = 10
 _FLAGS_SHOWN = 5
+_OTAD_ONLY = (
+    *(
+        "variant",
+        "epsilon",
+        "epsilon_scale",
+        "divergence",
+        "coupling",
+        "seed",
+        "max_memory",
+        "compat",
+    ),
+    *("adapter_checkpoint", "diagnose", "top_k", "diag_out", "indiv", "strict"),
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -72,6 +85,31 @@ def _parser() -> argparse.ArgumentParser:
         metavar="E",
         help=f"entropic regularisation (default: {DEFAULT_EPSILON})",
     )
+    otad.add_argument(
+        *("--epsilon-scale",),
+        choices=["absolute", "mean_cost", "median_cost"],
+        help="what epsilon is a multiple of: 1 (absolute, default), or the mean or median cost",
+    )
+    otad.add_argument(
+        *("--divergence",),
+        choices=["sharp", "entropic"],
+        help="transport cost alone (sharp, default), or with the entropy term",
+    )
+    otad.add_argument(
+        *("--coupling",),
+        choices=["sinkhorn", "exact", "minibatch", "sliced"],
+        help="how the sets are coupled (default: sinkhorn); the last two are approximations",
+    )
+    otad.add_argument("--seed", type=int, help="of the approximations (default: 0)")
+    otad.add_argument(
+        *("--max-memory",),
+        type=_bytes,
+        metavar="SIZE",
+        help="what the solver may take, as 500M or 4G (default: a quarter of what is free)",
+    )
+    otad.add_argument(
+        "--compat", choices=["otadtk-0.1.2"], help="reproduce the published package's arithmetic"
+    )
     otad.add_argument("--adapter-checkpoint", type=Path, metavar="FILE", help="an adapter file")
     otad.add_argument(
         "--diagnose", action="store_true", help="print the clips of largest transport cost"
@@ -96,6 +134,12 @@ def _bandwidth(text: str) -> float | str:
     return text if text in ("eval", "ref", "pooled") else positive_float(text)
 
 
+def _bytes(text: str) -> int:
+    units = {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+    unit = units.get(text[-1:].upper(), 1)
+    return int(positive_float(text[:-1] if unit > 1 else text) * unit)
+
+
 def _run(options: argparse.Namespace) -> None:
     _check_combination(options)
     for path in (options.diag_out, options.indiv, options.csv):
@@ -113,10 +157,10 @@ def _run(options: argparse.Namespace) -> None:
         score, variant = diagnostics.score, diagnostics.variant
     seconds = time.perf_counter() - started
 
+    print(f"{metric.name}: {score:.6f}", flush=True)
     if options.csv is not None:
         row = [metric.name, options.model, variant, options.ref, options.eval, score, seconds]
         _append_row(options.csv, row)
-    print(f"{metric.name}: {score:.6f}")
     if diagnostics is None:
         return
     if options.diagnose:
@@ -134,11 +178,15 @@ def _check_combination(options: argparse.Namespace) -> None:
     if options.bandwidth is not None and not options.kad:
         raise UsageError("--bandwidth belongs to --kad; remove it or add --kad.")
     if options.fad or options.kad:
-        names = ("variant", "epsilon", "adapter_checkpoint", "diagnose", "top_k", "diag_out")
-        for name in (*names, "indiv", "strict"):
+        for name in _OTAD_ONLY:
             if getattr(options, name) not in (None, False):
                 flag = "--" + name.replace("_", "-")
-                raise UsageError(f"{flag} belongs to OTAD; remove it, or --fad and --kad.")
+                chosen = "--fad" if options.fad else "--kad"
+                raise UsageError(f"{flag} belongs to OTAD; remove it or {chosen}.")
+    if options.coupling in ("exact", "sliced") and options.epsilon is not None:
+        raise UsageError(f"--epsilon does nothing with --coupling {options.coupling}; remove it.")
+    if options.seed is not None and options.coupling not in ("minibatch", "sliced"):
+        raise UsageError("--seed belongs to --coupling minibatch or sliced; remove it.")
     if options.top_k is not None and not options.diagnose:
         raise UsageError("--top-k belongs to --diagnose; remove it or add --diagnose.")
 
@@ -162,6 +210,12 @@ def _metric(options: argparse.Namespace) -> AudioMetric:
         options.model,
         variant=options.variant,
         epsilon=options.epsilon or DEFAULT_EPSILON,
+        epsilon_scale=options.epsilon_scale or "absolute",
+        divergence=options.divergence or "sharp",
+        coupling=options.coupling or "sinkhorn",
+        seed=options.seed or 0,
+        max_memory=options.max_memory,
+        compat=options.compat,
         adapter_checkpoint=options.adapter_checkpoint,
         **common,
     )
@@ -172,7 +226,8 @@ def _describe(metric: AudioMetric, sides: dict[str, EmbeddingSet]) -> None:
     minimum = metric.spec.minimum_samples / metric.spec.sample_rate
     for name, side in sides.items():
         cached = len(side.files) - side.encoded
-        logger.info("%d %s clips (%d from the cache)", len(side.files), name, cached)
+        clips = "clip" if len(side.files) == 1 else "clips"
+        logger.info("%d %s %s (%d from the cache)", len(side.files), name, clips, cached)
         for clip in side.bad:
             logger.warning("left out: %s: %s", clip.path, clip.reason)
         flagged: dict[str, list[Path]] = {}
@@ -182,7 +237,8 @@ def _describe(metric: AudioMetric, sides: dict[str, EmbeddingSet]) -> None:
         for flag, files in flagged.items():
             shown = ", ".join(str(file) for file in files[:_FLAGS_SHOWN])
             more = f" and {len(files) - _FLAGS_SHOWN} more" if len(files) > _FLAGS_SHOWN else ""
-            logger.warning("%d %s clips are %s: %s%s", len(files), name, flag, shown, more)
+            clips = "clip is" if len(files) == 1 else "clips are"
+            logger.warning("%d %s %s %s: %s%s", len(files), name, clips, flag, shown, more)
 
 
 def _diagnose(
@@ -192,20 +248,13 @@ def _diagnose(
 
     assert isinstance(metric, OTAD)
     diagnostics = metric.diagnose_embedded(reference, evaluated)
-    divergence = diagnostics.divergence
-    assert divergence is not None
+    result = diagnostics.transport
+    assert result is not None
     logger.info(
-        "OTAD with %s, variant %s, epsilon %g: %d iterations, marginal error %.1e, "
-        "duality gap %.1e, score exact to ±%.1g",
-        *(metric.model_name, metric.variant, divergence.epsilon, divergence.xy.iterations),
-        *(divergence.xy.row_error + divergence.xy.column_error, divergence.xy.gap),
-        divergence.error_bar,
+        "OTAD with %s, variant %s: %s", metric.model_name, metric.variant, result.describe()
     )
-    if strict and not divergence.converged:
-        raise NotConvergedError(
-            f"The solver stopped at a relative duality gap of {divergence.xy.gap:.1e}; "
-            "try a larger --epsilon."
-        )
+    if strict and not result.converged:
+        raise NotConvergedError(f"{result.notes[-1]} (--strict)")
     return diagnostics
 
 

@@ -41,6 +41,22 @@ class ApproximateDivergence:
     converged: bool = True
     """Whether every batch converged."""
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the number should know, one sentence each."""
+        repeats = "batches" if self.coupling == "minibatch" else "directions"
+        low, high = self.interval
+        interval = f"{low:.6g} to {high:.6g}" if self.repetitions > 1 else "unknown"
+        note = (
+            f"This is the {self.coupling} approximation (mean of {self.repetitions} {repeats}, seed "
+            f"{self.seed}, 95 % interval {interval}), not the divergence of the whole sets."
+        )
+        return (note,) if self.converged else (note, "Not converged in every batch.")
+
+    def describe(self) -> str:
+        """How the number was computed, in one line."""
+        return f"{self.coupling} approximation, seed {self.seed}"
+
 
 def minibatch_divergence(
     x: ArrayLike | Tensor,

@@ -18,6 +18,8 @@ from otadtk.distances.smooth import KernelPlan, solve_cross, solve_self
 
 _ABSORPTIONS = 12
 _CLIPPED = 1e-9
+_PATIENCE = 200
+"""Sweeps of a smooth problem after which the sharp way is tried."""
 
 Progress = Callable[[str, int, float], None]
 
@@ -45,11 +47,17 @@ class Coupler:
             reach = self_reach(len(x.points))
             if choose_self(cost, self.epsilon, reach) == "sharp":
                 return self._sharp_self(cost, x, reach, term)
-        elif choose_cross(cost, self.epsilon) == "sharp":
-            coupling = self._sharp_cross(cost, x, y)
-            if coupling is not None:
-                return coupling
-        return self._smooth(cost, x, y, term)
+            return self._smooth(cost, x, y, term, self.max_iterations)
+        # what one way cannot do, the other may: a smooth problem can be slow, a sharp one dense
+        first: Coupling | None = None
+        if choose_cross(cost, self.epsilon) == "smooth":
+            first = self._smooth(cost, x, y, term, min(_PATIENCE, self.max_iterations))
+            if first.converged or self.max_iterations <= _PATIENCE:
+                return first
+        second = self._sharp_cross(cost, x, y)
+        if second is None:
+            return self._smooth(cost, x, y, term, self.max_iterations)
+        return second if first is None or second.gap <= first.gap else first
 
     def _sharp_cross(self, cost: SquaredCost, x: MergedCloud, y: MergedCloud) -> Coupling | None:
         wide = accumulator(cost.device)
@@ -67,16 +75,18 @@ class Coupler:
         )
         return self._certify(plan, sweeps, cost, x, x, "sharp")
 
-    def _smooth(self, cost: SquaredCost, x: MergedCloud, y: MergedCloud, term: str) -> Coupling:
+    def _smooth(
+        self, cost: SquaredCost, x: MergedCloud, y: MergedCloud, term: str, limit: int
+    ) -> Coupling:
         wide = accumulator(cost.device)
         a, b = x.weights.to(cost.device, wide), y.weights.to(cost.device, wide)
         potentials = None
         for _ in range(_ABSORPTIONS):
             kernel = GibbsKernel(cost, self.epsilon, self.budget.kept_bytes, potentials=potentials)
             if cost.symmetric:
-                solved = solve_self(kernel, a, self._aim, self.max_iterations, term, self.progress)
+                solved = solve_self(kernel, a, self._aim, limit, term, self.progress)
             else:
-                solved = solve_cross(kernel, a, b, self._aim, self.max_iterations, self.progress)
+                solved = solve_cross(kernel, a, b, self._aim, limit, self.progress)
             u, v, sweeps = solved
             clipped = kernel.clipped_mass(u, v)
             if clipped <= _CLIPPED:

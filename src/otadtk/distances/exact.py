@@ -39,6 +39,26 @@ class ExactTransport:
     """Σ_j T_ij C_ij for every reference sample."""
     column_costs: FloatArray = field(repr=False)
     """Σ_i T_ij C_ij for every evaluated sample."""
+    converged: bool = True
+    """The simplex ends at the optimum."""
+    notes: tuple[str, ...] = (
+        "Exact transport is not debiased: it is positive for two samples of one set.",
+    )
+    """What a reader of the number should know."""
+
+    @property
+    def cj(self) -> FloatArray:
+        """Per-sample costs of the evaluated set (Eq. 7)."""
+        return self.column_costs
+
+    @property
+    def reference_costs(self) -> FloatArray:
+        """Per-sample costs of the reference set."""
+        return self.row_costs
+
+    def describe(self) -> str:
+        """How the number was computed and how exact it is, in one line."""
+        return f"exact transport by the network simplex, duality gap {self.gap:.1e}"
 
 
 def exact_transport(

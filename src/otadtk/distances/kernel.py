@@ -99,11 +99,10 @@ def _sum(tile: Tensor) -> float:
 
 
 def _bandwidth(bandwidth: float | str, x: Tensor, y: Tensor) -> tuple[float, str]:
-    """(σ, whose it is); 1 where the median distance is zero, as the published package does."""
+    """(σ, whose it is)."""
     if not isinstance(bandwidth, str):
         return check_positive(bandwidth, "bandwidth"), "given"
     if bandwidth not in ("eval", "ref", "pooled"):
         raise UsageError(f"bandwidth must be a number, eval, ref or pooled, not {bandwidth!r}.")
     points = {"eval": y, "ref": x}[bandwidth] if bandwidth != "pooled" else torch.cat([x, y])
-    sigma = median_distance(points)
-    return (sigma if sigma >= _TINY else 1.0), bandwidth
+    return median_distance(points), bandwidth

@@ -13,7 +13,7 @@ from otadtk.distances.cost import TILE_ELEMENTS, SquaredCost
 
 Regime = Literal["smooth", "sharp"]
 
-SMOOTH_LIMIT = 80.0
+SMOOTH_LIMIT = 50.0
 """Median C/ε up to which kernel sweeps with Anderson mixing are the faster way."""
 
 SPARSE_DENSITY = 0.05

@@ -101,3 +101,14 @@ class Divergence:
     def reference_costs(self) -> FloatArray:
         """The same for the reference set: they too sum to ⟨T, C⟩."""
         return self.xy.row_costs
+
+    def describe(self) -> str:
+        """How the number was computed and how exact it is, in one line."""
+        legacy = f" as {self.compat} computes it" if self.compat is not None else ""
+        scale = "" if self.epsilon_scale == "absolute" else f" ({self.epsilon_scale})"
+        error = self.xy.row_error + self.xy.column_error
+        return (
+            f"{self.divergence} Sinkhorn divergence{legacy}, epsilon {self.epsilon:.4g}{scale}, "
+            f"{self.xy.regime} regime: {self.xy.iterations} iterations, marginal error {error:.1e}, "
+            f"duality gap {self.xy.gap:.1e}, score exact to ±{self.error_bar:.1g}"
+        )

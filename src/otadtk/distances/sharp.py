@@ -30,6 +30,8 @@ _CENTRING = (16.0, 4.0)
 """Multiples of ε at which the dual is solved roughly before ε itself."""
 _CHECKS = 8
 _DENSEST = 0.1
+_FEW = 400_000
+"""A support of so many pairs, or of a tenth of all pairs, is worth truncating to."""
 _REACH = 20.0
 """Pairs with T_ij < e^−20 a_i b_j are left out: 2e-9 of the mass at most."""
 
@@ -59,7 +61,7 @@ def solve_sharp_cross(
         f, g, taken = centring.solve(f, g, _CENTRED, limit, lambda step, error: None)
         steps += taken
     n, m = cost.shape
-    cap = int(_DENSEST * n * m) + 16 * (n + m)
+    cap = max(int(_DENSEST * n * m), _FEW)
     # rounding a plan to exact marginals moves the missing mass at the mean cost
     value = max(abs(float(weights_a @ f + weights_b @ g)), epsilon)
     aim = max(1e-9, min(1e-5, 0.2 * tolerance * value / max(cost.mean(a, b), epsilon)))

@@ -1,0 +1,149 @@
+"""The parts of the solver: panels, the truncated plan, column generation, legacy arithmetic."""
+
+from __future__ import annotations
+
+import numpy as np
+import ot
+import pytest
+import torch
+
+from otadtk.distances.columns import transport_by_columns
+from otadtk.distances.cost import SquaredCost
+from otadtk.distances.duplicates import merge_duplicates
+from otadtk.distances.exact import exact_transport
+from otadtk.distances.gibbs import GibbsKernel
+from otadtk.distances.legacy import COMPAT
+from otadtk.distances.panels import CostPanels
+from otadtk.distances.sinkhorn import sinkhorn_divergence
+from otadtk.distances.smooth import KernelPlan, solve_cross, solve_self
+from otadtk.distances.support import near_pairs
+from otadtk.errors import UsageError
+
+from .clouds import clouds
+
+
+def uniform(count):
+    return torch.full((count,), 1.0 / count, dtype=torch.float64)
+
+
+def silent(*_):
+    pass
+
+
+def solved_sums(elements, memory):
+    x, y = (torch.tensor(points) for points in clouds(0, 45, 38))
+    kernel = GibbsKernel(SquaredCost(x, y), 0.5, memory, elements)
+    a, b = uniform(45), uniform(38)
+    u, v, _ = solve_cross(kernel, a, b, 1e-10, 500, silent)
+    return kernel, KernelPlan(kernel, u, v, a, b, 0.0).sums
+
+
+@pytest.mark.parametrize("elements", [1, 38, 100, 1 << 20])
+@pytest.mark.parametrize("memory", [0, 3000, 1 << 30])
+def test_tiles_of_any_size_and_any_memory_give_the_same_plan(elements, memory):
+    _, whole = solved_sums(1 << 20, 1 << 30)
+    kernel, cut = solved_sums(elements, memory)
+    assert kernel.streaming == (memory < 45 * 38 * 8)
+    assert cut.column_costs == pytest.approx(whole.column_costs, rel=1e-7)
+    assert cut.row_costs == pytest.approx(whole.row_costs, rel=1e-7)
+    assert cut.variance == pytest.approx(whole.variance, rel=1e-6)
+
+
+@pytest.mark.parametrize("elements", [1, 70, 1 << 20])
+def test_the_symmetric_kernel_uses_its_upper_triangle_for_both(elements):
+    x = torch.tensor(clouds(1, 41)[0])
+    cost = SquaredCost(x, x)
+    kernel = GibbsKernel(cost, 0.5, 5000, elements)
+    full = torch.exp(-torch.cdist(x, x).square() / 0.5)
+    vector = torch.rand(41, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    assert kernel.apply(vector).numpy() == pytest.approx((full @ vector).numpy(), rel=1e-9)
+    s, _, _ = solve_self(kernel, uniform(41), 1e-12, 100, "xx", silent)
+    sums = KernelPlan(kernel, s, s, uniform(41), uniform(41), 0.0).sums
+    plan = s[:, None] * full * s
+    assert sums.rows == pytest.approx(plan.sum(dim=1).numpy(), rel=1e-9)
+    costs = (plan * torch.cdist(x, x).square()).sum(dim=1)
+    assert sums.column_costs == pytest.approx(costs.numpy(), rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize("scale", [0.5, 20.0])
+def test_little_memory_changes_nothing(scale):
+    x, y = clouds(2, 300, 280, scale=scale)
+    free, tight = sinkhorn_divergence(x, y), sinkhorn_divergence(x, y, max_memory=1)
+    assert tight.value == pytest.approx(free.value, rel=1e-7)
+    assert tight.forecast_bytes < free.forecast_bytes
+
+
+def test_mass_that_must_go_where_the_kernel_underflows():
+    rng = np.random.default_rng(3)
+    x = np.concatenate([rng.normal(size=(30, 2)), [[60.0, 0.0]]]).astype(np.float32)
+    y = np.concatenate([rng.normal(size=(30, 2)), [[0.0, 60.0]]]).astype(np.float32)
+    cost = SquaredCost(torch.tensor(x), torch.tensor(y), torch.float32)
+    # at ε = 1 most costs are smooth, but the two outliers are 3600 ε from everything
+    result = sinkhorn_divergence(x, y, epsilon=1.0)
+    assert result.converged
+    exact = ot.emd2(ot.unif(31), ot.unif(31), ot.dist(x.astype(float), y.astype(float)))
+    assert exact <= result.xy.value + result.xy.value_error
+    assert result.xy.value <= exact + np.log(31**2)
+    assert float(cost.tile(slice(30, 31)).min()) > 3000
+
+
+def test_column_generation_finds_the_optimum_from_a_bad_support():
+    x, y = clouds(4, 80, 70)
+    cost = SquaredCost(torch.tensor(x), torch.tensor(y))
+    panels = CostPanels(cost, 1 << 30)
+    zero = torch.zeros(80, dtype=torch.float64), torch.zeros(70, dtype=torch.float64)
+    nearest = near_pairs(panels, *zero, 0.5, 10_000)
+    assert 0 < len(nearest) < 300
+    plan = transport_by_columns(panels, nearest, ot.unif(80), ot.unif(70), 1e-10)
+    exact = ot.emd2(ot.unif(80), ot.unif(70), ot.dist(x, y))
+    assert plan.reserve < 1e-12
+    assert plan.f.mean() + plan.g.mean() == pytest.approx(exact, rel=1e-9)
+
+
+@pytest.mark.parametrize(("n", "m"), [(1, 1), (1, 20), (60, 50), (600, 550)])
+def test_exact_transport_is_that_of_pot(n, m):
+    x, y = clouds(5, n, m, d=8)
+    result = exact_transport(x, y)
+    plan, log = ot.emd(ot.unif(n), ot.unif(m), ot.dist(x, y), log=True)
+    assert result.value == pytest.approx(log["cost"], rel=1e-6)
+    assert result.gap < 1e-6
+    assert result.column_costs == pytest.approx((plan * ot.dist(x, y)).sum(axis=0), rel=1e-5)
+    assert result.row_costs.sum() == pytest.approx(result.value, rel=1e-12)
+
+
+def test_exact_transport_refuses_what_it_cannot_hold():
+    with pytest.raises(UsageError, match="10000 samples"):
+        exact_transport(np.zeros((10_001, 1)), np.zeros((2, 1)))
+
+
+def test_merging_keeps_order_weights_and_shares():
+    points = torch.tensor([[1.0], [2.0], [1.0], [3.0], [2.0], [1.0]])
+    weights = torch.tensor([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], dtype=torch.float64) / 21
+    cloud = merge_duplicates(points, weights)
+    assert cloud.points[:, 0].tolist() == [1.0, 2.0, 3.0]
+    assert (21 * cloud.weights).tolist() == pytest.approx([10.0, 7.0, 4.0])
+    shared = cloud.spread(np.array([10.0, 7.0, 4.0]))
+    assert shared.tolist() == pytest.approx([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+
+
+@pytest.mark.parametrize(
+    ("scale", "score", "transport", "first"),
+    [  # as otadtk 0.1.2 printed them
+        (0.3, 0.49722662568092346, 0.549623966217041, [0.01233633, 0.01753701, 0.01310359]),
+        (2.0, 20.99615478515625, 20.99615478515625, [0.43288890, 0.35981324, 0.23500580]),
+        (12.0, 666.73095703125, 666.73095703125, [17.1569424, 11.7807817, 17.8103180]),
+    ],
+)
+def test_the_published_arithmetic(scale, score, transport, first):
+    random = np.random.RandomState(7)
+    x = (random.randn(40, 6) * scale).astype(np.float32)
+    y = ((random.randn(30, 6) + 0.5) * scale).astype(np.float32)
+    result = sinkhorn_divergence(x, y, compat=COMPAT)
+    assert result.value == pytest.approx(score, abs=1e-5 * transport)
+    assert result.cj[:3].tolist() == pytest.approx(first, rel=1e-4)
+    assert result.compat == COMPAT
+    assert any(COMPAT in note for note in result.notes)
+    # its certificate is ours: unconverged where it was
+    truth = sinkhorn_divergence(x, y)
+    assert abs(truth.xy.value - result.xy.value) <= result.xy.value_error + 1e-4 * transport
+    assert result.xy.converged == (scale == 0.3)
