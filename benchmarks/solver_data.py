@@ -15,7 +15,7 @@ def load_embeddings(data: Path) -> np.ndarray:
 
 
 def two_sets(embeddings, n, dimension, regime, seed=0):
-    """Two disjoint sets of n samples, shuffled, projected and scaled; jittered copies if need be."""
+    """Two disjoint sets of n samples, projected, scaled; jittered copies if need be."""
     rng = np.random.default_rng(seed)
     points = embeddings[rng.permutation(len(embeddings))]
     if dimension < points.shape[1]:
