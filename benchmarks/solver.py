@@ -294,9 +294,9 @@ def write_report(output, bench, gaps, libraries, curves) -> None:
     page = [
         "# Benchmarks of the solver",
         "",
-        f"`make bench`: {bench.options.threads} threads, {bench.options.clock} clock, ε = {EPSILON}, "
-        "medians of processes that take turns. Smooth, middle and sharp are YAMNet patch embeddings of unit norm, of norm 4, "
-        "and raw.",
+        f"`make bench`: {bench.options.threads} threads, {bench.options.clock} clock, "
+        f"ε = {EPSILON}, medians of processes that take turns. Smooth, middle and sharp are YAMNet "
+        "patch embeddings of unit norm, of norm 4, and raw.",
         "",
         "| | bar | found | |",
         "|---|---|---|---|",

@@ -7,7 +7,6 @@ support or widens it. Self term: only pairs at a few dozen ε can carry mass.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -20,6 +19,7 @@ from otadtk.distances.columns import transport_by_columns
 from otadtk.distances.cost import SquaredCost, row_tiles
 from otadtk.distances.newton import SparseDual, SparsePlan
 from otadtk.distances.panels import CostPanels
+from otadtk.distances.plan import Progress
 from otadtk.distances.result import FloatArray
 from otadtk.distances.smooth import solve_self
 from otadtk.distances.support import Support, near_pairs
@@ -36,8 +36,6 @@ _REACH = 17.0
 """Pairs with T_ij < e^−17 a_i b_j are left out: 4e-8 of the mass at most."""
 _MATTER = 10.0
 """Pairs with T_ij > e^−10 a_i b_j get their costs from differences, in float64."""
-
-Progress = Callable[[str, int, float], None]
 
 
 def solve_sharp_cross(
