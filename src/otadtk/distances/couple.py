@@ -90,7 +90,7 @@ class Coupler:
             # some mass must go where K underflows: absorb these potentials and look again
             f, g = kernel.f + self.epsilon * (u / a).log(), kernel.g + self.epsilon * (v / b).log()
             potentials = f, g
-            del kernel  # before the next one takes its place in memory
+            kernel.release()  # before the next one takes its place in memory
         plan = KernelPlan(kernel, u, v, a, b, clipped)
         return self._certify(plan, sweeps, cost, x, y, "smooth")
 
