@@ -29,6 +29,7 @@ class SparseDual:
     def __init__(self, support: Support, a: FloatArray, b: FloatArray, epsilon: float) -> None:
         self.support, self.a, self.b, self.epsilon = support, a, b, epsilon
         self._rows, self._columns = support.rows, support.columns
+        self._needs_tree = False
         self._base = np.log(a)[self._rows] + np.log(b)[self._columns] - support.costs / epsilon
         self._row_starts = np.searchsorted(self._rows, np.arange(len(a) + 1))
         self._by_column = np.argsort(self._columns, kind="stable")
@@ -116,9 +117,11 @@ class SparseDual:
         d = residual / w, which may be e³⁰; but the link grows as w e^d: a few ε are enough.
         """
         damping = min(1e-6, error * error)
-        laplacian = PlanLaplacian(plan, plan.T.tocsr(), row, self.b, damping)
+        laplacian = PlanLaplacian(plan, plan.T.tocsr(), row, self.b, damping, self._needs_tree)
         goal = min(0.1, float(np.sqrt(error))) * error
-        return laplacian.solve_rows(residual, goal)
+        direction = laplacian.solve_rows(residual, goal)
+        self._needs_tree = laplacian.needs_tree
+        return direction
 
 
 class SparsePlan(Plan):
