@@ -83,7 +83,7 @@ def forecast(n: int, m: int, d: int, *, max_memory: int | None = None) -> Foreca
 
 def sharpness(cost: SquaredCost, epsilon: float) -> float:
     """Median C/ε over a sample: a dozen is smooth, a thousand is nearly an assignment."""
-    return cost.median() / epsilon
+    return cost.median(256) / epsilon
 
 
 def choose_cross(cost: SquaredCost, epsilon: float) -> Regime:
