@@ -42,7 +42,7 @@ def certify(
 ) -> Coupling:
     """The coupling with both bounds, its gap and the error of its value."""
     sums = plan.sums
-    step = _marginal_correction(plan, a, b, cost.symmetric)
+    step = _marginal_correction(plan, a, b, cost.symmetric, goal=1e-3 * tolerance)
     primal, moved = _feasible_value(plan, step, a, b, cost, epsilon)
     mass = float(sums.rows.sum()) + sums.dropped
     dual = float(a @ plan.f + b @ plan.g) - epsilon * (mass - 1.0)
@@ -86,7 +86,7 @@ class _Correction:
 
 
 def _marginal_correction(
-    plan: Plan, a: FloatArray, b: FloatArray, symmetric: bool, goal: float = 1e-10
+    plan: Plan, a: FloatArray, b: FloatArray, symmetric: bool, goal: float
 ) -> _Correction:
     """Solves r α + T β = a − r, Tᵀ α + c β = b − c for the marginals r, c of the plan.
 

@@ -22,7 +22,7 @@ from otadtk.distances.support import IndexArray, Support
 
 _ROUNDS = 60
 _NEWCOMERS = 4
-_TILE_CAP = 400_000
+_PIECE_CAP = 4_000
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ def _price(
         count = int(violated.sum())
         if count == 0:
             continue
-        if count > _TILE_CAP:  # early rounds: the best of each row and column will do
+        if count > _PIECE_CAP:  # early rounds: the best of each row and column will do
             rows = torch.arange(len(reduced), device=device)
             by_row = rows * m + reduced.argmin(dim=1)
             by_column = reduced.argmin(dim=0) * m + torch.arange(m, device=device)

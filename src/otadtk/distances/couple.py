@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 
 from otadtk.distances.certificate import certify
 from otadtk.distances.cost import SquaredCost, accumulator
 from otadtk.distances.duplicates import MergedCloud
 from otadtk.distances.gibbs import GibbsKernel
-from otadtk.distances.plan import Plan
+from otadtk.distances.plan import Plan, Progress
 from otadtk.distances.regime import Budget, choose_cross, choose_self, self_reach
 from otadtk.distances.result import Coupling
 from otadtk.distances.sharp import solve_sharp_cross, solve_sharp_self
@@ -20,8 +18,6 @@ _ABSORPTIONS = 12
 _CLIPPED = 1e-9
 _PATIENCE = 200
 """Sweeps of a smooth problem after which the sharp way is tried."""
-
-Progress = Callable[[str, int, float], None]
 
 
 class Coupler:
@@ -81,7 +77,7 @@ class Coupler:
         wide = accumulator(cost.device)
         a, b = x.weights.to(cost.device, wide), y.weights.to(cost.device, wide)
         potentials = None
-        for _ in range(_ABSORPTIONS):
+        for attempt in range(1, _ABSORPTIONS + 1):
             kernel = GibbsKernel(cost, self.epsilon, self.budget.kept_bytes, potentials=potentials)
             if cost.symmetric:
                 solved = solve_self(kernel, a, self._aim, limit, term, self.progress)
@@ -89,11 +85,12 @@ class Coupler:
                 solved = solve_cross(kernel, a, b, self._aim, limit, self.progress)
             u, v, sweeps = solved
             clipped = kernel.clipped_mass(u, v)
-            if clipped <= _CLIPPED:
+            if clipped <= _CLIPPED or attempt == _ABSORPTIONS:
                 break
             # some mass must go where K underflows: absorb these potentials and look again
             f, g = kernel.f + self.epsilon * (u / a).log(), kernel.g + self.epsilon * (v / b).log()
             potentials = f, g
+            kernel.release()  # before the next one takes its place in memory
         plan = KernelPlan(kernel, u, v, a, b, clipped)
         return self._certify(plan, sweeps, cost, x, y, "smooth")
 

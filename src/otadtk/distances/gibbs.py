@@ -64,6 +64,10 @@ class GibbsKernel:
         """Whether some panels are computed anew in every pass."""
         return len(self._kept) < len(self.tiles)
 
+    def release(self) -> None:
+        """Frees the kept panels; a later pass computes them anew."""
+        self._kept = []
+
     def panels(self) -> Iterator[tuple[slice, Tensor]]:
         """(rows, K[rows, first:]); first is rows.start for a symmetric kernel, else 0."""
         for index, rows in enumerate(self.tiles):

@@ -56,10 +56,13 @@ class PlanLaplacian:
     def __init__(
         self, plan: scipy.sparse.csr_matrix, transposed: scipy.sparse.csr_matrix,
         rows: FloatArray, columns: FloatArray, damping: float = 0.0,
+        needs_tree: bool = False,
     ) -> None:  # fmt: skip
         self._plan, self._transposed = plan, transposed
         self._rows, self._columns, self._damping = rows, columns, damping
         self._tree: scipy.sparse.linalg.SuperLU | None = None
+        self.needs_tree = needs_tree
+        """Whether the diagonal was not enough; the next plan of a kind may start from this."""
 
     def solve_rows(self, right: FloatArray, goal: float) -> FloatArray:
         """Solution over the rows."""
@@ -94,14 +97,15 @@ class PlanLaplacian:
     def _solve(
         self, operator: Map, right: FloatArray, diagonal: FloatArray, by_tree: Map, goal: float
     ) -> FloatArray:
-        solution, left = conjugate_gradients(
-            operator, right, lambda z: z / diagonal, goal, _DIAGONAL_STEPS
-        )
-        if left > goal:
+        solution: FloatArray | None = None
+        if not self.needs_tree:
             solution, left = conjugate_gradients(
-                operator, right, by_tree, goal, _TREE_STEPS, solution
+                operator, right, lambda z: z / diagonal, goal, _DIAGONAL_STEPS
             )
-        return solution
+            if left <= goal:
+                return solution
+            self.needs_tree = True
+        return conjugate_gradients(operator, right, by_tree, goal, _TREE_STEPS, solution)[0]
 
     def _tree_solve(self, right: FloatArray) -> FloatArray:
         if self._tree is None:

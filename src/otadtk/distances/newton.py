@@ -19,8 +19,8 @@ from otadtk.distances.support import IndexArray, Support, group_sums
 
 _SWEEPS = 3
 _PATIENCE = 10
-_LONGEST = 8.0
-"""Largest step of a potential, in units of ε."""
+_RADIUS = 8.0
+"""Largest step of a potential at first, in units of ε."""
 
 
 class SparseDual:
@@ -29,6 +29,7 @@ class SparseDual:
     def __init__(self, support: Support, a: FloatArray, b: FloatArray, epsilon: float) -> None:
         self.support, self.a, self.b, self.epsilon = support, a, b, epsilon
         self._rows, self._columns = support.rows, support.columns
+        self._needs_tree = False
         self._base = np.log(a)[self._rows] + np.log(b)[self._columns] - support.costs / epsilon
         self._row_starts = np.searchsorted(self._rows, np.arange(len(a) + 1))
         self._by_column = np.argsort(self._columns, kind="stable")
@@ -70,7 +71,7 @@ class SparseDual:
     ) -> tuple[FloatArray, FloatArray, int]:
         """(f, g, Newton steps), columns exact and rows to an L1 error of ``aim`` if possible."""
         f, g = self._sweep(g)
-        height, errors = self.value(f, g), [float("inf")]
+        height, errors, radius = self.value(f, g), [float("inf")], _RADIUS
         for step in range(limit):
             plan = self.plan(f, g)
             row = np.add.reduceat(plan.data, self._row_starts[:-1])
@@ -80,7 +81,10 @@ class SparseDual:
             stalled = len(errors) > _PATIENCE and errors[-1] > 0.5 * errors[-_PATIENCE]
             if errors[-1] <= aim or (stalled and errors[-1] < 1e-4):
                 return f, g, step
-            move = self.epsilon * self._newton_direction(plan, row, residual, errors[-1])
+            if errors[-1] > 0.7 * errors[-2]:  # a loose part on its way: let it go faster
+                radius *= 4.0
+            direction = self._newton_direction(plan, row, residual, errors[-1])
+            move = self.epsilon * np.clip(direction, -radius, radius)
             slope, length = float(residual @ move), 1.0
             while length > 1e-4:
                 f_new = f + length * move
@@ -92,6 +96,7 @@ class SparseDual:
             else:
                 g_new, height_new = g, height
             if length < 1.0:  # far from quadratic: plain sweeps are a safe step
+                radius = _RADIUS
                 f_new, g_new = self._sweep(g_new)
                 height_new = self.value(f_new, g_new)
             f, g, height = f_new, g_new, height_new
@@ -112,11 +117,11 @@ class SparseDual:
         d = residual / w, which may be e³⁰; but the link grows as w e^d: a few ε are enough.
         """
         damping = min(1e-6, error * error)
-        laplacian = PlanLaplacian(plan, plan.T.tocsr(), row, self.b, damping)
+        laplacian = PlanLaplacian(plan, plan.T.tocsr(), row, self.b, damping, self._needs_tree)
         goal = min(0.1, float(np.sqrt(error))) * error
         direction = laplacian.solve_rows(residual, goal)
-        step: FloatArray = np.clip(direction, -_LONGEST, _LONGEST)
-        return step
+        self._needs_tree = laplacian.needs_tree
+        return direction
 
 
 class SparsePlan(Plan):

@@ -9,6 +9,8 @@ from torch import Tensor
 
 from otadtk.distances.cost import TILE_ELEMENTS, SquaredCost, row_tiles
 
+_PIECE_ELEMENTS = 1 << 18
+
 
 class CostPanels:
     """C in row panels; those beyond the budget are computed anew in every pass."""
@@ -21,7 +23,9 @@ class CostPanels:
         height = self._slices[0].stop
         self._room = max(0, memory // max(1, height * m * width))
         self._kept: list[Tensor] = []
-        self._scratch = torch.empty((height, m), dtype=cost.dtype, device=cost.device)
+        # two passes over a piece of a panel that fits the second-level cache cost little
+        self._piece = max(1, min(height, _PIECE_ELEMENTS // m))
+        self._scratch = torch.empty((self._piece, m), dtype=cost.dtype, device=cost.device)
 
     def tiles(self) -> Iterator[tuple[slice, Tensor]]:
         """(rows, C[rows]), to be read only."""
@@ -35,9 +39,12 @@ class CostPanels:
             yield rows, tile
 
     def reduced(self, f: Tensor, g: Tensor) -> Iterator[tuple[slice, Tensor]]:
-        """(rows, C − f ⊕ g), in a buffer that the next tile overwrites."""
+        """(rows, C − f ⊕ g), in pieces, in a buffer that the next one overwrites."""
         f, g = f.to(self.cost.dtype), g.to(self.cost.dtype)
         for rows, tile in self.tiles():
-            buffer = self._scratch[: len(tile)]
-            torch.sub(tile, g, out=buffer)
-            yield rows, buffer.sub_(f[rows, None])
+            for start in range(0, len(tile), self._piece):
+                piece = tile[start : start + self._piece]
+                buffer = self._scratch[: len(piece)]
+                torch.sub(piece, g, out=buffer)
+                part = slice(rows.start + start, rows.start + start + len(piece))
+                yield part, buffer.sub_(f[part, None])

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from otadtk.distances.laplacian import conjugate_gradients
 from otadtk.distances.result import FloatArray
+
+Progress = Callable[[str, int, float], None]
+"""Called with the term being solved, the iteration, and the marginal error there."""
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import time
 from dataclasses import dataclass
 from typing import Literal
 
@@ -51,9 +52,38 @@ def plan_memory(n: int, m: int, d: int, item: int, max_memory: int | None) -> Bu
     return Budget(kept, points + scratch + kept, kept < wanted)
 
 
+@dataclass(frozen=True)
+class Forecast:
+    """What a run will take, before it starts: good to a factor of two or so."""
+
+    seconds: float
+    bytes: int
+    streaming: bool
+
+
+def forecast(n: int, m: int, d: int, *, max_memory: int | None = None) -> Forecast:
+    """Time and memory of a full divergence, from a matrix product timed here and now.
+
+    A dense run computes every cost once and reads the kernel some fifty times; a streaming run
+    computes the costs anew in every sweep, some thirty times for the three terms together.
+    """
+    rows, columns = min(n, 256), min(m, 2048)
+    left, right = torch.rand(rows, d), torch.rand(d, columns)
+    left @ right
+    started = time.perf_counter()
+    for _ in range(3):
+        torch.exp(left @ right)
+    a_pair = (time.perf_counter() - started) / (3 * rows * columns)
+    budget = plan_memory(n, m, d, 4, max_memory)
+    pairs = n * m + 0.5 * (n * n + m * m)
+    read = 5e-10 * pairs  # a pass over kept panels, at a few GB/s
+    seconds = 30.0 * a_pair * pairs if budget.streaming else 2.0 * a_pair * pairs + 50.0 * read
+    return Forecast(seconds, budget.forecast_bytes, budget.streaming)
+
+
 def sharpness(cost: SquaredCost, epsilon: float) -> float:
     """Median C/ε over a sample: a dozen is smooth, a thousand is nearly an assignment."""
-    return cost.median() / epsilon
+    return cost.median(256) / epsilon
 
 
 def choose_cross(cost: SquaredCost, epsilon: float) -> Regime:

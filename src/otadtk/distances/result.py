@@ -45,7 +45,7 @@ class Coupling:
     iterations: int
     """Sweeps over the kernel, or Newton steps on the truncated plan."""
     regime: str
-    """``smooth`` (dense kernel), ``sharp`` (truncated plan), ``identical`` or ``legacy``."""
+    """``smooth`` (dense kernel), ``sharp`` (truncated plan) or ``legacy``."""
     converged: bool
     """Whether the relative gap met the tolerance."""
     potentials: tuple[FloatArray, FloatArray] | None = field(default=None, repr=False)

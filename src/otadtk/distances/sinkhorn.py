@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import replace
 
 import torch
@@ -14,12 +13,11 @@ from otadtk.distances.cost import SquaredCost, working_dtype
 from otadtk.distances.couple import Coupler
 from otadtk.distances.duplicates import MergedCloud, merge_duplicates
 from otadtk.distances.legacy import COMPAT, legacy_coupling
+from otadtk.distances.plan import Progress
 from otadtk.distances.regime import plan_memory
 from otadtk.distances.result import Coupling, Divergence, DivergenceKind, EpsilonScale
 from otadtk.distances.validate import as_points, as_weights, check_pair, check_positive
 from otadtk.errors import UsageError
-
-Progress = Callable[[str, int, float], None]
 
 
 def sinkhorn_divergence(

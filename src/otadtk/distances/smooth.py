@@ -6,7 +6,6 @@ matrix-vector products. Anderson mixing on log v needs 14 sweeps where plain one
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Protocol
 
 import torch
@@ -14,11 +13,8 @@ from torch import Tensor
 
 from otadtk.distances.anderson import Anderson
 from otadtk.distances.gibbs import GibbsKernel
-from otadtk.distances.plan import Plan, PlanSums
+from otadtk.distances.plan import Plan, PlanSums, Progress
 from otadtk.distances.result import FloatArray
-
-Progress = Callable[[str, int, float], None]
-"""Called with what is being solved, the iteration, and the marginal error there."""
 
 
 def solve_cross(

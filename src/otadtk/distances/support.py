@@ -44,11 +44,21 @@ class Support:
         unique, first = np.unique(linear, return_index=True)
         return Support(unique, np.concatenate([other.costs, self.costs])[first], self.width)
 
-    def with_exact_costs(self, cost: SquaredCost) -> Support:
-        """The same pairs with costs from differences instead of matrix products."""
-        rows = torch.from_numpy(self.rows).to(cost.device)
-        columns = torch.from_numpy(self.columns).to(cost.device)
-        costs = cost.entries(rows, columns).cpu().double().numpy()
+    def chosen(self, mask: NDArray[np.bool_]) -> Support:
+        """The pairs where the mask holds."""
+        return Support(self.linear[mask], self.costs[mask], self.width)
+
+    def with_exact_costs(self, cost: SquaredCost, known: Support | None = None) -> Support:
+        """The same pairs, costs from differences instead of matrix products, or as known."""
+        costs = np.empty(len(self))
+        missing = np.ones(len(self), dtype=bool)
+        if known is not None and len(known):
+            place = np.minimum(np.searchsorted(known.linear, self.linear), len(known) - 1)
+            found = known.linear[place] == self.linear
+            costs[found], missing = known.costs[place[found]], ~found
+        rows = torch.from_numpy(self.rows[missing]).to(cost.device)
+        columns = torch.from_numpy(self.columns[missing]).to(cost.device)
+        costs[missing] = cost.entries(rows, columns).cpu().double().numpy()
         return Support(self.linear, costs, self.width)
 
 

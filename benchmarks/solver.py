@@ -1,0 +1,329 @@
+"""Measures the solver against its bars and its peers; writes a table and a plot.
+
+    python benchmarks/solver.py DATA [--output docs/benchmarks.md] [--environments DIR] [--only …]
+
+DATA is a .npy file of patch embeddings. Every figure comes from a fresh process; contestants take
+turns, and what is compared is the ratio of their medians in the same run. DIR holds the peers,
+each in its own environment: ``torch`` (torch, POT), ``ott``, and the folders ``otadtk-0.1.2`` and
+``geomloss``; what is missing is left out of the table.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from solver_data import REGIMES, load_embeddings, two_sets
+from solver_plot import log_log_plot
+
+HERE = Path(__file__).resolve().parent
+EPSILON = 0.1
+
+
+class Bench:
+    """Runs contestants on problems and remembers what they said."""
+
+    def __init__(self, options: argparse.Namespace, scratch: Path) -> None:
+        self.options, self.scratch = options, scratch
+        self.embeddings = load_embeddings(options.data)
+        self.environments = options.environments
+        self.rows: list[tuple[str, str, str, str]] = []
+
+    def problem(self, n: int, dimension: int, regime: str) -> dict[str, object]:
+        """Paths of the two sets, written once."""
+        place = self.scratch / f"{n}-{dimension}-{regime}"
+        if not place.exists():
+            place.mkdir()
+            x, y = two_sets(self.embeddings, n, dimension, regime)
+            np.save(place / "x.npy", x)
+            np.save(place / "y.npy", y)
+        return {"x": str(place / "x.npy"), "y": str(place / "y.npy"), "epsilon": EPSILON}
+
+    def gaussian(self, n: int, dimension: int) -> dict[str, object]:
+        """Synthetic sets for FAD."""
+        place = self.scratch / f"{n}-{dimension}-gaussian"
+        if not place.exists():
+            place.mkdir()
+            rng = np.random.default_rng(0)
+            for name in "xy":
+                np.save(place / f"{name}.npy", rng.standard_normal((n, dimension)).astype("f4"))
+        return {"x": str(place / "x.npy"), "y": str(place / "y.npy")}
+
+    def run(self, contestant: str, problem: dict[str, object], **extra: object) -> dict | None:
+        """One process; None if the contestant has no environment here or failed."""
+        home, python, path = self.environments, sys.executable, str(HERE.parent / "src")
+        published = home / "otadtk-0.1.2" if home else None
+        if contestant in ("published", "pot", "geomloss"):
+            python, path = str(home / "torch/bin/python") if home else "", ""
+            if contestant == "geomloss":
+                path = str(home / "geomloss") if home else ""
+        elif contestant == "ott":
+            python, path = str(home / "ott/bin/python") if home else "", ""
+        if not Path(python).exists():
+            return None
+        options = {**problem, **extra, "published": str(published)}
+        options |= {"threads": self.options.threads, "clock": self.options.clock}
+        threads = str(self.options.threads)
+        environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": threads}
+        environment["MKL_NUM_THREADS"] = environment["OPENBLAS_NUM_THREADS"] = threads
+        command = [python, str(HERE / "solver_worker.py"), contestant, json.dumps(options)]
+        try:
+            done = subprocess.run(
+                command, env=environment, capture_output=True, text=True, check=True,
+                timeout=self.options.timeout,
+            )  # fmt: skip
+        except subprocess.SubprocessError as error:
+            reason = getattr(error, "stderr", None) or str(error)
+            print(f"  {contestant} {extra}: {str(reason).strip().splitlines()[-1]}", flush=True)
+            return None
+        answer = json.loads(done.stdout.strip().splitlines()[-1])
+        print(f"  {contestant} {extra}: {answer}", flush=True)
+        return answer
+
+    def duel(self, turns: int, problem: dict[str, object], contestants: list[tuple]) -> dict:
+        """Median seconds and the last answer of each contestant, taking turns."""
+        seconds: dict[str, list[float]] = {}
+        answers: dict[str, dict] = {}
+        for _ in range(turns):
+            for label, name, extra in contestants:
+                answer = self.run(name, problem, **extra)
+                if answer is not None:
+                    seconds.setdefault(label, []).extend(answer["seconds"])
+                    answers[label] = answer
+        return {
+            label: {**answers[label], "median": statistics.median(times)}
+            for label, times in seconds.items()
+        }
+
+    def verdict(self, what: str, bar: str, found: str, met: bool | None) -> None:
+        """One row of the table of bars."""
+        says = {True: "met", False: "**missed**", None: "not measured"}[met]
+        self.rows.append((what, bar, found, says))
+        print(f"* {what}: {bar}: {found}: {says}", flush=True)
+
+
+def bars_of_gap(bench: Bench) -> list[str]:
+    lines = []
+    bars = {"smooth": (1e-5, 1e-5), "middle": (1e-4, 1e-3), "sharp": (1e-4, 1e-3)}
+    for regime in REGIMES:
+        for n, bar in ((5000, bars[regime][0]), (10_000, bars[regime][1])):
+            answer = bench.run("ours", bench.problem(n, 512, regime))
+            gap = answer["gap"] if answer else math.inf
+            bench.verdict(
+                f"relative gap, {regime}, N = {n}", f"≤ {bar:g}", f"{gap:.1e}", gap <= bar
+            )
+            if answer:
+                lines.append(
+                    f"| {regime} | {n} | {answer['value']:.6g} ± {answer['error_bar']:.1g} | "
+                    f"{gap:.1e} | {answer['marginal']:.1e} | {answer['seconds'][0]:.2f} s |"
+                )
+    return lines
+
+
+def against_published(bench: Bench) -> None:
+    contests = [
+        (2000, "smooth", 20),
+        (2000, "middle", 30),
+        (2000, "sharp", 20),
+        (5000, "smooth", 60),
+    ]
+    for n, regime, bar in contests:
+        found = bench.duel(
+            bench.options.turns, bench.problem(n, 512, regime),
+            [("ours", "ours", {"repeat": 3}), ("published", "published", {})],
+        )  # fmt: skip
+        if "published" not in found:
+            bench.verdict(f"against otadtk 0.1.2, {regime}, N = {n}", f"≥ {bar}×", "–", None)
+            continue
+        ratio = found["published"]["median"] / found["ours"]["median"]
+        bench.verdict(
+            f"full divergence against otadtk 0.1.2, {regime}, N = {n}",
+            f"≥ {bar}×, converged",
+            f"{ratio:.0f}× ({found['ours']['median']:.2f} s; {found['published']['median']:.1f} s "
+            f"there, marginal error {found['published']['marginal']:.1e})",
+            ratio >= bar and found["ours"]["converged"],
+        )
+
+
+def against_libraries(bench: Bench) -> list[str]:
+    contestants = [
+        ("ours", "ours_cross", {"repeat": 3}),
+        ("POT sinkhorn", "pot", {"method": "sinkhorn"}),
+        ("POT sinkhorn_log", "pot", {"method": "sinkhorn_log"}),
+        ("POT emd", "pot", {"method": "emd"}),
+        ("OTT", "ott", {}),
+        ("geomloss 0.5", "geomloss", {"scaling": 0.5}),
+        ("geomloss 0.9", "geomloss", {"scaling": 0.9}),
+    ]
+    lines = []
+    for regime in REGIMES:
+        found = bench.duel(bench.options.turns, bench.problem(1000, 512, regime), contestants)
+        mine = found["ours"]["median"]
+        for label, answer in found.items():
+            lines.append(
+                f"| {regime} | {label} | {answer['median']:.3f} s | "
+                f"{answer['median'] / mine:.1f}× | "
+                f"{answer['marginal']:.1e} | {answer['cost']:.6g} |"
+            )
+        for label in list(found)[1:]:
+            solved = found[label]["marginal"] < 1.0
+            ratio = found[label]["median"] / mine
+            if label == "POT emd" or not solved:
+                continue
+            bench.verdict(
+                f"cross term against {label}, {regime}, N = 1000", "faster",
+                f"{ratio:.1f}×, marginal error {found['ours']['marginal']:.0e} against "
+                f"{found[label]['marginal']:.0e}", ratio > 1,
+            )  # fmt: skip
+    return lines
+
+
+def growth(bench: Bench) -> dict[str, list[tuple[float, float]]]:
+    curves = {}
+    for regime in REGIMES:
+        points = []
+        for n in (2000, 5000, 10_000, 20_000):
+            answer = bench.run("ours", bench.problem(n, 512, regime), repeat=3 if n < 5000 else 1)
+            if answer:
+                points.append((float(n), statistics.median(answer["seconds"])))
+            if answer and n == 20_000:
+                gigabytes = answer["bytes"] / 1e9
+                bench.verdict(
+                    f"peak memory, {regime}, N = 20,000, d = 512", "≤ 2 GB",
+                    f"{gigabytes:.2f} GB (gap {answer['gap']:.1e})", gigabytes <= 2,
+                )  # fmt: skip
+        curves[regime] = points
+        if len(points) == 4:
+            exponent = math.log(points[-1][1] / points[0][1]) / math.log(10.0)
+            times = ", ".join(f"{seconds:.2f}" for _, seconds in points)
+            bench.verdict(
+                f"growth, {regime}, N = 2,000 to 20,000", "exponent ≤ 2.1",
+                f"{exponent:.2f} ({times} s)", exponent <= 2.1,
+            )  # fmt: skip
+    return curves
+
+
+def streaming(bench: Bench) -> None:
+    answer = bench.run("ours", bench.problem(50_000, 128, "smooth"))
+    if answer is None:
+        bench.verdict("N = 50,000, d = 128, smooth", "≤ 2 GB", "–", None)
+        return
+    gigabytes = answer["bytes"] / 1e9
+    bench.verdict(
+        "N = 50,000, d = 128, smooth", "finishes, ≤ 2 GB, gap reported",
+        f"{answer['seconds'][0]:.0f} s, {gigabytes:.2f} GB, gap {answer['gap']:.1e}",
+        gigabytes <= 2,
+    )  # fmt: skip
+
+
+def frechet_and_kernel(bench: Bench) -> None:
+    for n, bar in ((500, 200), (20_000, 5)):
+        found = bench.duel(
+            1, bench.gaussian(n, 2048),
+            [
+                ("ours", "fad", {"method": "ours", "repeat": 3}),
+                ("sqrtm", "fad", {"method": "sqrtm"}),
+            ],
+        )  # fmt: skip
+        ratio = found["sqrtm"]["median"] / found["ours"]["median"]
+        same = abs(found["sqrtm"]["value"] / found["ours"]["value"] - 1)
+        bench.verdict(
+            f"FAD, d = 2048, N = {n}, against sqrtm", f"≥ {bar}×",
+            f"{ratio:.0f}× ({found['ours']['median']:.3f} s; values within {same:.0e})",
+            ratio >= bar,
+        )  # fmt: skip
+    found = bench.duel(
+        bench.options.turns, bench.problem(5000, 512, "smooth"),
+        [
+            ("ours", "kad", {"method": "ours", "repeat": 3}),
+            ("there", "kad", {"method": "published"}),
+        ],
+    )  # fmt: skip
+    if "there" in found:
+        ratio = found["there"]["median"] / found["ours"]["median"]
+        megabytes = found["ours"]["bytes"] / 1e6
+        bench.verdict(
+            "KAD, N = 5,000, against otadtk 0.1.2", "≥ 2×, ≤ 100 MB",
+            f"{ratio:.1f}× ({found['ours']['median']:.2f} s), {megabytes:.0f} MB",
+            ratio >= 2 and megabytes <= 100,
+        )  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--output", type=Path, default=Path("docs/benchmarks.md"))
+    parser.add_argument("--environments", type=Path)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--clock", choices=("wall", "cpu"), default="wall")
+    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--timeout", type=float, default=3600)
+    parser.add_argument("--only", default="gap,published,libraries,growth,streaming,others")
+    options = parser.parse_args()
+    chosen = options.only.split(",")
+    gaps: list[str] = []
+    libraries: list[str] = []
+    curves: dict[str, list[tuple[float, float]]] = {}
+    with tempfile.TemporaryDirectory() as scratch:
+        bench = Bench(options, Path(scratch))
+        if "gap" in chosen:
+            gaps = bars_of_gap(bench)
+        if "published" in chosen:
+            against_published(bench)
+        if "libraries" in chosen:
+            libraries = against_libraries(bench)
+        if "growth" in chosen:
+            curves = growth(bench)
+        if "streaming" in chosen:
+            streaming(bench)
+        if "others" in chosen:
+            frechet_and_kernel(bench)
+    write_report(options.output, bench, gaps, libraries, curves)
+
+
+def write_report(output, bench, gaps, libraries, curves) -> None:
+    """The markdown page, and its plot beside it."""
+    page = [
+        "# Benchmarks of the solver",
+        "",
+        f"`make bench`: {bench.options.threads} threads, {bench.options.clock} clock, "
+        f"ε = {EPSILON}, medians of processes that take turns. Smooth, middle and sharp are YAMNet "
+        "patch embeddings of unit norm, of norm 4, and raw.",
+        "",
+        "| | bar | found | |",
+        "|---|---|---|---|",
+        *(f"| {' | '.join(row)} |" for row in bench.rows),
+    ]
+    if gaps:
+        page += [
+            "",
+            "| regime | N | S | gap | marginal error | time |",
+            "|---|---|---|---|---|---|",
+        ]
+        page += gaps
+    if libraries:
+        page += ["", "Cross term, N = 1,000, d = 512:", ""]
+        page += [
+            "| regime | | time | ratio | marginal error | ⟨T, C⟩ |",
+            "|---|---|---|---|---|---|",
+        ]
+        page += libraries
+    if curves:
+        picture = output.with_suffix(".svg")
+        picture.parent.mkdir(parents=True, exist_ok=True)
+        picture.write_text(log_log_plot(curves, "samples a side", "seconds"))
+        page += ["", f"![Time against N]({picture.name})"]
+    output.parent.mkdir(parents=True, exist_ok=True)
+    output.write_text("\n".join(page) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,261 @@
+"""Runs one contestant on one problem in a process of its own and prints a line of JSON.
+
+    python solver_worker.py CONTESTANT '{"x": "x.npy", "y": "y.npy", "epsilon": 0.1, ...}'
+
+Only the contestant's own packages are imported, so that each can live in its own environment.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+
+
+def ours(x, y, options):
+    """The full divergence, certified."""
+    import torch
+
+    from otadtk.distances.sinkhorn import sinkhorn_divergence
+
+    torch.set_num_threads(options["threads"])
+    sinkhorn_divergence(x[:200], y[:200], epsilon=options["epsilon"])  # imports, thread pools
+
+    def run():
+        memory = options.get("max_memory")
+        result = sinkhorn_divergence(x, y, epsilon=options["epsilon"], max_memory=memory)
+        terms = (result.xy, result.xx, result.yy)
+        return {
+            "value": result.value,
+            "cost": result.xy.value,
+            "error_bar": result.error_bar,
+            "gap": max(term.gap for term in terms),
+            "marginal": result.xy.row_error + result.xy.column_error,
+            "converged": result.converged,
+            "regime": result.xy.regime,
+        }
+
+    return run
+
+
+def ours_cross(x, y, options):
+    """The cross term alone, which is what the other libraries' solvers compute."""
+    import torch
+
+    from otadtk.distances.cost import working_dtype
+    from otadtk.distances.couple import Coupler
+    from otadtk.distances.duplicates import merge_duplicates
+    from otadtk.distances.regime import plan_memory
+
+    torch.set_num_threads(options["threads"])
+
+    def run(count=None):
+        first, second = torch.from_numpy(x[:count]), torch.from_numpy(y[:count])
+        n, d = first.shape
+        weights = torch.full((n,), 1.0 / n, dtype=torch.float64)
+        dtype = working_dtype(n, n, d, first.device)
+        coupler = Coupler(
+            options["epsilon"], 1e-5, 1000, plan_memory(n, n, d, 4, None), dtype, lambda *_: None
+        )
+        clouds = merge_duplicates(first, weights), merge_duplicates(second, weights)
+        term = coupler.couple(*clouds, "xy")
+        return {"cost": term.value, "marginal": term.row_error + term.column_error}
+
+    run(200)
+    return run
+
+
+def published(x, y, options):
+    """Otadtk 0.1.2, as published."""
+    import importlib.util
+
+    import torch
+
+    torch.set_num_threads(options["threads"])
+    path = Path(options["published"]) / "otadtk" / "sinkhorn.py"
+    spec = importlib.util.spec_from_file_location("published_sinkhorn", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    first, second = torch.from_numpy(x), torch.from_numpy(y)
+    module.sinkhorn_divergence(first[:200], second[:200], epsilon=options["epsilon"])
+
+    def run():
+        value, plan, cost = module.sinkhorn_divergence(
+            first, second, epsilon=options["epsilon"], return_transport=True
+        )
+        return {"value": float(value), "cost": float((plan * cost).sum()), **marginal(plan)}
+
+    return run
+
+
+def pot(x, y, options):
+    """POT's Sinkhorn in float64, in the kernel or the log domain, or its exact solver."""
+    import warnings
+
+    import ot
+
+    warnings.simplefilter("ignore")
+    n = len(x)
+    uniform = np.full(n, 1.0 / n)
+    x, y = x.astype(np.float64), y.astype(np.float64)
+
+    def run():
+        cost = ot.dist(x, y)
+        if options["method"] == "emd":
+            plan = ot.emd(uniform, uniform, cost, numItermax=10_000_000)
+        else:
+            plan = ot.sinkhorn(
+                uniform, uniform, cost, options["epsilon"], method=options["method"],
+                numItermax=options.get("iterations", 2000), stopThr=1e-8,
+            )  # fmt: skip
+        return {"cost": float((plan * cost).sum()), **marginal(plan)}
+
+    return run
+
+
+def geomloss(x, y, options):
+    """geomloss, full debiased divergence with potentials; its cost is ½‖x − y‖²."""
+    import torch
+    from geomloss import SamplesLoss
+
+    torch.set_num_threads(options["threads"])
+    first, second = torch.from_numpy(x), torch.from_numpy(y)
+    blur = (options["epsilon"] / 2.0) ** 0.5
+    solver = SamplesLoss(
+        "sinkhorn", p=2, blur=blur, scaling=options["scaling"], debias=False, potentials=True,
+        backend="tensorized",
+    )  # fmt: skip
+    solver(first[:200], second[:200])
+
+    def run():
+        f, g = solver(first, second)
+        f, g = 2.0 * f.reshape(-1).double(), 2.0 * g.reshape(-1).double()
+        cost = torch.cdist(first.double(), second.double()).square()
+        plan = torch.exp((f[:, None] + g - cost) / options["epsilon"]) / len(x) ** 2
+        return {"cost": float((plan * cost).sum()), **marginal(plan)}
+
+    return run
+
+
+def ott(x, y, options):
+    """OTT with Anderson acceleration, compiled before the clock starts."""
+    import jax
+    import jax.numpy as jnp
+    from ott.geometry import geometry
+    from ott.problems.linear import linear_problem
+    from ott.solvers.linear import acceleration, sinkhorn
+
+    def solve(first, second):
+        squares = (first**2).sum(1)[:, None] + (second**2).sum(1)[None]
+        cost = jnp.maximum(squares - 2.0 * first @ second.T, 0.0)
+        problem = linear_problem.LinearProblem(
+            geometry.Geometry(cost_matrix=cost, epsilon=options["epsilon"])
+        )
+        solver = sinkhorn.Sinkhorn(
+            threshold=1e-6, max_iterations=2000, momentum=acceleration.Momentum(value=1.5)
+        )
+        plan = solver(problem).matrix
+        return (plan * cost).sum(), plan.sum(1), plan.sum(0)
+
+    compiled = jax.jit(solve)
+    jax.block_until_ready(compiled(x, y))
+
+    def run():
+        cost, rows, columns = jax.block_until_ready(compiled(x, y))
+        n = len(x)
+        error = np.abs(np.asarray(rows) - 1 / n).sum() + np.abs(np.asarray(columns) - 1 / n).sum()
+        return {"cost": float(cost), "marginal": float(error)}
+
+    return run
+
+
+def fad(x, y, options):
+    """FAD here, or by scipy's matrix square root."""
+    if options["method"] == "ours":
+        import torch
+
+        from otadtk.distances.frechet import frechet_distance
+
+        torch.set_num_threads(options["threads"])
+        return lambda: {"value": frechet_distance(x, y)}
+
+    import scipy.linalg
+
+    def run():
+        first, second = (np.cov(points.astype(np.float64), rowvar=False) for points in (x, y))
+        root = scipy.linalg.sqrtm(first @ second).real
+        shift = x.mean(axis=0, dtype=np.float64) - y.mean(axis=0, dtype=np.float64)
+        return {"value": float(shift @ shift + np.trace(first + second - 2.0 * root))}
+
+    return run
+
+
+def kad(x, y, options):
+    """KAD here, or as published."""
+    import torch
+
+    torch.set_num_threads(options["threads"])
+    if options["method"] == "ours":
+        from otadtk.distances.kernel import kernel_distance
+
+        kernel_distance(x[:200], y[:200])
+        return lambda: {"value": kernel_distance(x, y).value}
+    import importlib.util
+
+    path = Path(options["published"]) / "otadtk" / "kad.py"
+    spec = importlib.util.spec_from_file_location("published_kad", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    module.compute_kad(x[:200], y[:200])
+    return lambda: {"value": module.compute_kad(x, y)}
+
+
+def marginal(plan):
+    """L1 error of both marginals of a plan with uniform weights."""
+    n, m = plan.shape
+    rows, columns = plan.sum(1), plan.sum(0)
+    return {"marginal": float(abs(rows - 1 / n).sum() + abs(columns - 1 / m).sum())}
+
+
+CONTESTANTS = {
+    function.__name__: function
+    for function in (ours, ours_cross, published, pot, geomloss, ott, fad, kad)
+}
+
+
+def resident() -> int:
+    """Bytes of this process in memory."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def main() -> None:
+    options = json.loads(sys.argv[2])
+    x, y = np.load(options["x"]), np.load(options["y"])
+    run = CONTESTANTS[sys.argv[1]](x, y, options)
+    before, peak, done = resident(), [0], threading.Event()
+
+    def watch() -> None:
+        while not done.wait(0.01):
+            peak[0] = max(peak[0], resident())
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    seconds = []
+    clock = time.process_time if options.get("clock") == "cpu" else time.perf_counter
+    for _ in range(options.get("repeat", 1)):
+        started = clock()
+        answer = run()
+        seconds.append(clock() - started)
+    done.set()
+    watcher.join()
+    answer |= {"seconds": seconds, "bytes": max(0, peak[0] - before)}
+    print("\n" + json.dumps(answer))
+
+
+if __name__ == "__main__":
+    main()
