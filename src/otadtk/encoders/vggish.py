@@ -20,7 +20,7 @@ from otadtk.encoders.spec import Encoder, EncoderSpec, Encoding
 
 EXAMPLE_FRAMES = 96
 _LOG_OFFSET = 0.01
-_EXAMPLES_AT_ONCE = 8
+_EXAMPLES_AT_ONCE = 16
 # channels after each convolution; None stands for max pooling by 2 in time and frequency
 _LAYERS = (64, None, 128, None, 256, 256, None, 512, 512, None)
 
