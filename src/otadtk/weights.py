@@ -72,7 +72,10 @@ class WheelMember:
 
 @dataclass(frozen=True)
 class WeightFile:
-    """One published file. ``digest`` is ``"<algorithm>:<hex>"``: sha256, md5 or git-blob-sha1."""
+    """One published file. ``digest`` is ``"<algorithm>:<hex>"``: sha256, md5 or git-blob-sha1.
+
+    ``"revision:<name>"`` stands where no hash is known: the file is pinned by its revision alone.
+    """
 
     name: str
     source: Url | HuggingFaceFile | WheelMember
@@ -115,7 +118,10 @@ def digest_of(path: Path, algorithm: str = "sha256") -> str:
 
 def verify(path: Path, expected: str) -> None:
     """Raise a ``WeightsError`` that shows both hashes unless the file has the expected one."""
-    found = digest_of(path, expected.partition(":")[0])
+    algorithm = expected.partition(":")[0]
+    if algorithm == "revision":  # no hash is known; the tensors inside are checked one by one
+        return
+    found = digest_of(path, algorithm)
     if found != expected:
         raise WeightsError(
             f"{path} is not the published file: expected {expected}, found {found}. "
@@ -238,6 +244,12 @@ def _download(model: str, file: WeightFile, target: Path) -> None:
     except WeightsError:
         target.unlink(missing_ok=True)
         raise
+    if not file.published_digest.startswith("sha256:"):
+        print(
+            f"otadtk: {file.name} of {model!r} is pinned by {file.published_digest}; "
+            f"what arrived has {digest_of(target)}",
+            file=sys.stderr,
+        )
 
 
 def _http_download(url: str, target: Path) -> None:

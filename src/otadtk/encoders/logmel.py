@@ -38,6 +38,8 @@ class LogMelEncoder(Encoder):
 
 
 def _patch_statistics(waveform: torch.Tensor) -> Encoding:
+    missing = WINDOW_SAMPLES - len(waveform)  # the last few samples of a long clip
+    waveform = torch.nn.functional.pad(waveform, (0, max(0, missing)))
     patches = torch.split(log_mel_vggish(waveform, _LOG_OFFSET).double(), PATCH_FRAMES)
     means = torch.stack([p.mean(dim=0) for p in patches])
     deviations = torch.stack([p.std(dim=0, correction=0) for p in patches])

@@ -17,11 +17,13 @@ def split(
     """Segments of a clip that arrives in blocks; the clip is never held whole.
 
     Segment k starts at k · (length − overlap). A remainder that lies inside the overlap has been
-    heard already and gives no segment of its own.
+    heard already and gives no segment of its own, nor does one below the spec's shortest tail.
+    Only a clip that is short as a whole is padded here: the tail of a long one reaches the network
+    as it is, so that the network can weigh it by its true length.
     """
     length, overlap = spec.segment_samples, spec.overlap_samples
-    pending: list[NDArray[np.float32]] = []
-    held = 0
+    pending: list[NDArray[np.float32]] = [np.zeros(spec.lead_samples, dtype=np.float32)]
+    held = spec.lead_samples
     emitted = False
     for block in blocks:
         pending.append(block)
@@ -31,10 +33,12 @@ def split(
             yield joined[:length]
             emitted = True
             pending, held = [joined[length - overlap :]], held - length + overlap
-    if held > overlap or not emitted:
-        tail = np.concatenate(pending) if pending else np.zeros(0, dtype=np.float32)
-        missing = spec.minimum_samples - len(tail)
+    tail = np.concatenate(pending)
+    if not emitted:
+        missing = spec.lead_samples + spec.minimum_samples - len(tail)
         yield np.pad(tail, (0, missing)) if missing > 0 else tail
+    elif held > overlap and held >= spec.shortest_tail_samples:
+        yield tail
 
 
 def join(encodings: Sequence[Encoding]) -> Encoding:

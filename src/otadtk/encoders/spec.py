@@ -22,9 +22,14 @@ class EncoderSpec:
     """Everything known about an encoder before a weight is read.
 
     ``loader`` names the function that builds it, ``"package.module:function"``; it is called as
-    ``load(spec, device, weights)``. A clip longer than ``segment_samples`` reaches the network in
-    segments that overlap by ``overlap_samples``, so that memory stays bounded; ``None`` means the
-    whole clip at once. ``frame_seconds`` is the step between two frames, where frames have one.
+    ``load(spec, device, weights)``.
+
+    How a clip of any length becomes segments: ``lead_samples`` zeros go before it; a clip shorter
+    than ``minimum_samples`` gets zeros behind it; one longer than ``segment_samples`` is cut into
+    segments that overlap by ``overlap_samples``, so that memory stays bounded (``None``: the whole
+    clip at once). What remains after the last whole segment is a segment of its own if it has
+    ``shortest_tail_samples`` or more, and is dropped otherwise. ``frame_seconds`` is the step
+    between two frames, where frames have one.
     """
 
     name: str
@@ -38,9 +43,11 @@ class EncoderSpec:
     training_data: str
     commercial_use: bool = True
     weights: tuple[WeightFile, ...] = ()
+    lead_samples: int = 0
     minimum_samples: int = 1
     segment_samples: int | None = None
     overlap_samples: int = 0
+    shortest_tail_samples: int = 1
     frame_seconds: float | None = None
     unit_norm: bool = False
     identity: str = field(default="", compare=False)

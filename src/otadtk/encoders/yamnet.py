@@ -19,6 +19,7 @@ from torch import nn
 from torch.nn import functional
 
 from otadtk import weights
+from otadtk.encoders.batching import in_fixed_batches
 from otadtk.encoders.frontend import frame, log_mel_vggish, pad_to_whole_windows
 from otadtk.encoders.spec import Encoder, EncoderSpec, Encoding
 from otadtk.encoders.tensorflow_bundle import read_float_variables
@@ -100,23 +101,14 @@ class YamnetEncoder(Encoder):
         ]
         patches = [_patches(waveform) for waveform in waveforms]
         counts = [len(p) for p in patches]
-        embedded = torch.split(self._embed(torch.cat(patches)), counts)
+        embedded = torch.split(
+            in_fixed_batches(self._network, torch.cat(patches), _PATCHES_AT_ONCE), counts
+        )
         peaks = [_patch_peaks(waveform) for waveform in waveforms]
         return [
             Encoding(frames, (peak >= _SILENCE_PEAK).float())
             for frames, peak in zip(embedded, peaks, strict=True)
         ]
-
-    def _embed(self, patches: torch.Tensor) -> torch.Tensor:
-        """Embeddings of patches in batches of one fixed size.
-
-        The kernels that torch picks depend on the batch size, and with them the last bits of the
-        result; with a fixed size a patch gives the same bits in whatever company it comes.
-        """
-        missing = -len(patches) % _PATCHES_AT_ONCE
-        padded = torch.cat([patches, patches.new_zeros(missing, *patches.shape[1:])])
-        embedded = torch.cat([self._network(p) for p in torch.split(padded, _PATCHES_AT_ONCE)])
-        return embedded[: len(patches)]
 
     @torch.inference_mode()
     def class_scores(self, frames: torch.Tensor) -> torch.Tensor:
