@@ -84,7 +84,7 @@ REFUSED = {
     "indiv with KAD": ("logmel ref eval --kad --indiv x.csv", 2, "--indiv belongs to OTAD"),
     "epsilon with FAD": ("logmel ref eval --fad --epsilon 1", 2, "--epsilon belongs to OTAD"),
     "top-k without diagnose": ("logmel ref eval --top-k 3", 2, "belongs to --diagnose"),
-    "no such adapter": ("logmel ref eval --variant agnostic", 4, "No 'agnostic' adapter"),
+    "no such adapter": ("logmel ref eval --variant agnostic", 4, "no 'agnostic' adapter"),
     "no adapter file": ("logmel ref eval --adapter-checkpoint no.pt", 4, "no adapter file no.pt"),
     "adapter is a pickle": (
         "logmel ref eval --adapter-checkpoint pickle.pt",

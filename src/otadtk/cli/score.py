@@ -62,8 +62,8 @@ def _parser() -> argparse.ArgumentParser:
     otad = parser.add_argument_group("OTAD")
     otad.add_argument(
         *("--variant",),
-        choices=["agnostic", "native", "raw"],
-        help="ground metric (default: agnostic if the encoder has that adapter, else raw)",
+        choices=["agnostic", "native", "artifact", "raw"],
+        help="ground metric (default: agnostic where that adapter has earned its place, else raw)",
     )
     otad.add_argument(
         *("--epsilon",),
@@ -72,6 +72,11 @@ def _parser() -> argparse.ArgumentParser:
         help=f"entropic regularisation (default: {DEFAULT_EPSILON})",
     )
     otad.add_argument("--adapter-checkpoint", type=Path, metavar="FILE", help="an adapter file")
+    otad.add_argument(
+        *("--compat",),
+        choices=["otadtk-0.1.2"],
+        help="reproduce that package: its arithmetic, its adapters, the networks it really runs",
+    )
     otad.add_argument(
         "--diagnose", action="store_true", help="print the clips of largest transport cost"
     )
@@ -130,7 +135,7 @@ def _check_combination(options: argparse.Namespace) -> None:
         raise UsageError("--bandwidth belongs to --kad; remove it or add --kad.")
     if options.fad or options.kad:
         names = ("variant", "epsilon", "adapter_checkpoint", "diagnose", "top_k", "diag_out")
-        for name in (*names, "indiv", "strict"):
+        for name in (*names, "indiv", "strict", "compat"):
             if getattr(options, name) not in (None, False):
                 flag = "--" + name.replace("_", "-")
                 raise UsageError(f"{flag} belongs to OTAD; remove it, or --fad and --kad.")
@@ -158,6 +163,7 @@ def _metric(options: argparse.Namespace) -> AudioMetric:
         variant=options.variant,
         epsilon=options.epsilon or DEFAULT_EPSILON,
         adapter_checkpoint=options.adapter_checkpoint,
+        compat=options.compat,
         **common,
     )
 
@@ -196,6 +202,8 @@ def _diagnose(
         *(divergence.xy.row_error + divergence.xy.column_error, divergence.xy.gap),
         divergence.error_bar,
     )
+    if diagnostics.volume is not None:
+        logger.info("the adapter changes volumes: %s", diagnostics.volume)
     if strict and not divergence.converged:
         raise NotConvergedError(
             f"The solver stopped at a relative duality gap of {divergence.xy.gap:.1e}; "

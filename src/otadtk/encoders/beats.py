@@ -95,7 +95,9 @@ class BeatsNetwork(nn.Module):
         x = self.patches(energies[:, None]).flatten(2).transpose(1, 2)
         x = self.projection(self.norm(x))
         buckets = distance_buckets(x.shape[1], self._max_distance).to(x.device)
-        tokens: torch.Tensor = self.transformer(x, self.distance_bias(buckets).permute(2, 0, 1)[None])
+        tokens: torch.Tensor = self.transformer(
+            x, self.distance_bias(buckets).permute(2, 0, 1)[None]
+        )
         return tokens
 
 
@@ -152,7 +154,9 @@ def convert(files: Mapping[str, Path]) -> tuple[weights.Tensors, dict[str, str]]
         raise WeightsError(f"{path} is not a BEATs checkpoint: it has no 'cfg' and 'model'.")
     for key, value in _CONFIGURATION.items():
         if configuration.get(key, value) != value:
-            raise WeightsError(f"{path} is another BEATs: {key} is {configuration[key]}, not {value}.")
+            raise WeightsError(
+                f"{path} is another BEATs: {key} is {configuration[key]}, not {value}."
+            )
     max_distance = configuration.get("max_distance")
     if not isinstance(max_distance, int):
         raise WeightsError(f"{path} does not say its max_distance.")

@@ -41,7 +41,9 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
             f"run code ({_first_line(error)})."
         ) from error
     except Exception as error:  # torch and safetensors raise many kinds for a damaged file
-        raise WeightsError(f"{path} is not a readable checkpoint ({_first_line(error)}).") from error
+        raise WeightsError(
+            f"{path} is not a readable checkpoint ({_first_line(error)})."
+        ) from error
     if not isinstance(content, dict):
         raise WeightsError(f"{path} holds no table of tensors but a {type(content).__name__}.")
     return content

@@ -89,7 +89,9 @@ def strangers_in_shifted_windows(side: int) -> torch.Tensor:
     edges = torch.tensor([side - _WINDOW, side - _WINDOW // 2], device="cpu")
     region = torch.bucketize(torch.arange(side, device="cpu"), edges, right=True)
     regions = 3 * region[:, None] + region[None, :]
-    windows = regions.unfold(0, _WINDOW, _WINDOW).unfold(1, _WINDOW, _WINDOW).reshape(-1, _WINDOW**2)
+    windows = (
+        regions.unfold(0, _WINDOW, _WINDOW).unfold(1, _WINDOW, _WINDOW).reshape(-1, _WINDOW**2)
+    )
     return torch.where(windows[:, None, :] == windows[:, :, None], 0.0, -100.0)
 
 

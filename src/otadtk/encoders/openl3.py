@@ -92,12 +92,19 @@ def load(spec: EncoderSpec, device: torch.device, own: Path | None = None) -> Op
     network = load_network(spec, own, OpenL3Network, names=_published_name)
     for number in range(len(network.norms)):
         convolution, norm = network.convolutions[number], network.norms[number]
-        network.convolutions[number], network.norms[number] = fused(convolution, norm), nn.Identity()
+        network.convolutions[number], network.norms[number] = (
+            fused(convolution, norm),
+            nn.Identity(),
+        )
     return OpenL3Encoder(spec, device, network)
 
 
 def _published_name(ours: str) -> str:
-    front_end = {"cosines": "dft_real_kernels", "sines": "dft_imag_kernels", "mel_filters": "mel_basis"}
+    front_end = {
+        "cosines": "dft_real_kernels",
+        "sines": "dft_imag_kernels",
+        "mel_filters": "mel_basis",
+    }
     if ours in front_end:
         return f"speclayer.{front_end[ours]}"
     layer, _, kind = ours.rpartition(".")
