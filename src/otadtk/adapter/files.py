@@ -11,11 +11,13 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
 from otadtk.adapter import VARIANTS, KnownAdapter, find_adapter, known_adapter
+from otadtk.adapter.artifact import ArtifactAdapter
 from otadtk.adapter.card import AdapterCard, content_digest
 from otadtk.adapter.network import Adapter, RiemannianAdapter
 from otadtk.adapter.published import COMPAT, load_published
 from otadtk.atomic import replacing
 from otadtk.encoders import EncoderSpec, get_spec
+from otadtk.encoders.signal import SUFFIX, with_signal
 from otadtk.errors import AdapterError, UsageError, WeightsError
 from otadtk.weights import verify
 
@@ -94,8 +96,8 @@ def read_adapter(path: Path, spec: EncoderSpec) -> LoadedAdapter:
 
 
 def model_of(card: AdapterCard, spec: EncoderSpec) -> EncoderSpec:
-    """The spec whose vectors an adapter takes: the encoder's own."""
-    return spec
+    """The model whose vectors an adapter takes: the encoder, or it with signal features beside."""
+    return with_signal(spec) if card.encoder.endswith(SUFFIX) else spec
 
 
 def _build(
@@ -117,7 +119,15 @@ def _build(
 def _network(card: AdapterCard, tensors: dict[str, torch.Tensor], dim: int) -> Adapter:
     if card.network == "residual":
         width = tensors["f_theta.1.weight"].shape[0]
-        return RiemannianAdapter(dim, bottleneck_ratio=max(1, dim // width))
+        return RiemannianAdapter(
+            dim, max(1, dim // width), unit_input=card.input_normalisation == "unit"
+        )
+    if card.network == "artifact":
+        hidden, inputs = tensors["hears.0.weight"].shape
+        if inputs != dim:
+            raise KeyError(f"its network takes {inputs} values")
+        kinds, features = len(tensors["hears.6.bias"]), len(tensors["mean"])
+        return ArtifactAdapter(dim - features, features, kinds, hidden)
     raise KeyError(f"its network {card.network!r} is not known to this version of otadtk")
 
 

@@ -7,6 +7,7 @@ from typing import cast
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from otadtk.errors import UsageError
 
@@ -60,7 +61,8 @@ class Adapter(nn.Module, ABC):
 class RiemannianAdapter(Adapter):
     """g(z) = z + f(z), f = LayerNorm → Linear d→d/4 → GELU → Dropout → Linear d/4→d (Section 4.1).
 
-    The last layer starts at zero: a new adapter is the identity.
+    The last layer starts at zero: a new adapter is the identity. With ``unit_input`` vectors are
+    L2-normalised first.
 
     >>> import torch
     >>> from otadtk import RiemannianAdapter
@@ -69,8 +71,16 @@ class RiemannianAdapter(Adapter):
     True
     """
 
-    def __init__(self, input_dim: int, bottleneck_ratio: int = 4, dropout: float = 0.1) -> None:
+    def __init__(
+        self,
+        input_dim: int,
+        bottleneck_ratio: int = 4,
+        dropout: float = 0.1,
+        *,
+        unit_input: bool = False,
+    ) -> None:
         super().__init__()
+        self.unit_input = unit_input
         width = max(1, input_dim // bottleneck_ratio)
         last = nn.Linear(width, input_dim)
         nn.init.zeros_(last.weight)
@@ -86,6 +96,8 @@ class RiemannianAdapter(Adapter):
 
     def forward(self, z: Tensor) -> Tensor:
         """The corrected embeddings, of the same shape."""
+        if self.unit_input:
+            z = functional.normalize(z, dim=-1)
         return cast(Tensor, z + self.f_theta(z))
 
     def log_volume(self, z: Tensor) -> Tensor:
@@ -94,6 +106,8 @@ class RiemannianAdapter(Adapter):
         f passes through d/4 values, J = I + AB with A the last layer, so that by Sylvester's
         identity det J = det(I + BA), a determinant of a quarter of the size.
         """
+        if self.unit_input:
+            return super().log_volume(z)  # J is not I + AB then
         points, outer = self._points(z), cast(nn.Linear, self.f_theta[4]).weight.double()
 
         def inner(point: Tensor) -> Tensor:

@@ -53,10 +53,15 @@ def plug_ins() -> dict[str, EntryPoint]:
 def get_spec(model: str) -> EncoderSpec:
     """What is known of an encoder before its weights load.
 
-    ``model`` is a name of ``list_models()``, or one's own class as ``path/to/file.py:Class``.
+    ``model`` is a name of ``list_models()``, or one's own class as ``path/to/file.py:Class``;
+    ``+signal`` behind it puts weight-free signal features beside its vectors.
     """
     if model in BUILT_IN:
         return BUILT_IN[model]
+    if model.endswith("+signal"):
+        from otadtk.encoders.signal import with_signal
+
+        return with_signal(get_spec(model.removesuffix("+signal")))
     if model in own.registered:
         return own.spec_of(own.registered[model], model)
     if ".py:" in model:
