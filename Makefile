@@ -3,7 +3,7 @@
 # make setup   virtual environment, dependencies and the YAMNet weights
 # make lint    ruff and mypy
 # make bench   measure (DATA=folder of audio)
-# make wheel   a wheel with the YAMNet weights inside, in dist/
+# make wheel   a wheel with the YAMNet weights and the published adapters inside, in dist/
 
 PYTHON ?= python3
 VENV ?= .venv
@@ -50,6 +50,7 @@ wheel: setup
 	  $(BIN)/python -c 'from otadtk.encoders import get_spec; from otadtk.weights import find_converted; \
 	    s = get_spec("yamnet"); print(find_converted(s.name, s.weights))' \
 	    | xargs -I{} cp {} src/otadtk/bundled/ && \
+	  $(BIN)/otadtk-adapters fetch | xargs -I{} cp {} src/otadtk/bundled/ && \
 	  $(BIN)/python -m pip wheel $(PIP_QUIET) --no-deps --wheel-dir dist .
 	@ls -l dist/*.whl
 

@@ -12,6 +12,7 @@ import otadtk
 LAYERS = (
     ("__main__",),
     ("cli",),
+    ("training",),
     ("metrics",),
     ("embed", "diagnosis"),
     ("adapter",),

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from otadtk.adapter.volume import VolumeSummary
 from otadtk.atomic import replacing
 from otadtk.distances.transport import TransportResult
 from otadtk.statistics import auroc, check_mask
@@ -20,7 +21,8 @@ from otadtk.statistics import auroc, check_mask
 class OTADDiagnostics:
     """The score and the transport cost c_j of every evaluated clip (Eq. 7), which sum to ⟨T,C⟩.
 
-    ``flags`` says per clip what the audit found odd; ``transport`` is the solver's full result.
+    ``flags`` says per clip what the audit found odd; ``transport`` is the solver's full result;
+    ``volume`` summarises how the adapter changes volumes around the evaluated clips.
     """
 
     score: float
@@ -31,6 +33,7 @@ class OTADDiagnostics:
     epsilon: float
     flags: list[tuple[str, ...]] = field(default_factory=list)
     transport: TransportResult | None = None
+    volume: VolumeSummary | None = None
 
     def top_k(self, k: int = 10, *, ascending: bool = False) -> list[tuple[Path, float]]:
         """The ``k`` clips of largest cost, worst first; of smallest with ``ascending``."""

@@ -13,9 +13,12 @@ import torch
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from otadtk.adapter import VARIANTS, find_adapter
+from otadtk.adapter import VARIANTS, default_variant
+from otadtk.adapter.card import AdapterCard
 from otadtk.adapter.files import adapter_for, read_adapter
-from otadtk.adapter.network import RiemannianAdapter
+from otadtk.adapter.network import Adapter
+from otadtk.adapter.published import COMPAT
+from otadtk.adapter.volume import VolumeSummary, volume_summary
 from otadtk.device import resolve_device
 from otadtk.diagnosis import OTADDiagnostics
 from otadtk.distances.frechet import frechet_distance
@@ -28,7 +31,7 @@ from otadtk.distances.transport import (
     transport,
 )
 from otadtk.embed import EmbeddingSet, LazyEncoder, OnError, embed
-from otadtk.encoders import Encoder, get_spec
+from otadtk.encoders import Encoder, EncoderSpec, explain_compat, get_spec
 from otadtk.errors import UsageError
 from otadtk.store import EmbeddingStore
 
@@ -49,7 +52,7 @@ def compute_otad(
     embeddings_ref: Array,
     embeddings_test: Array,
     *,
-    adapter: RiemannianAdapter | None = None,
+    adapter: Adapter | None = None,
     epsilon: float = 0.1,
     return_sample_costs: Literal[False] = False,
     device: str | None = None,
@@ -59,7 +62,7 @@ def compute_otad(
     embeddings_ref: Array,
     embeddings_test: Array,
     *,
-    adapter: RiemannianAdapter | None = None,
+    adapter: Adapter | None = None,
     epsilon: float = 0.1,
     return_sample_costs: Literal[True],
     device: str | None = None,
@@ -68,7 +71,7 @@ def compute_otad(
     embeddings_ref: Array,
     embeddings_test: Array,
     *,
-    adapter: RiemannianAdapter | None = None,
+    adapter: Adapter | None = None,
     epsilon: float = 0.1,
     return_sample_costs: bool = False,
     device: str | None = None,
@@ -122,7 +125,7 @@ def _require_two(metric: str, ref: Array, test: Array) -> None:
 def _transport(
     ref: Array,
     test: Array,
-    adapter: RiemannianAdapter | None,
+    adapter: Adapter | None,
     settings: TransportSettings,
     device: str | None,
 ) -> TransportResult:
@@ -179,8 +182,8 @@ class AudioMetric(ABC):
         self.spec = encoder.spec if encoder is not None else get_spec(model)
         self.model_name = self.spec.name
         weights = options.get("weights")
-        own = Path(weights) if weights is not None else None
-        self._encoder = LazyEncoder(self.spec, self.device, own, encoder)
+        self._weights = Path(weights) if weights is not None else None
+        self._encoder = LazyEncoder(self.spec, self.device, self._weights, encoder)
         self._store = EmbeddingStore(Path(cache_dir) if cache_dir is not None else None)
         self._recursive = options.get("recursive", True)
         self._on_error = options.get("on_error", "fail")
@@ -188,6 +191,12 @@ class AudioMetric(ABC):
         unknown = options.keys() - EmbeddingOptions.__annotations__.keys()
         if unknown:
             raise TypeError(f"{type(self).__name__} has no option {sorted(unknown)[0]!r}")
+
+    @final
+    def _take_features_of(self, spec: EncoderSpec) -> None:
+        """Embed with another model from now on, which the adapter asks for."""
+        self.spec = spec
+        self._encoder = LazyEncoder(spec, self.device, self._weights)
 
     @abstractmethod
     def distance(self, ref: Array, test: Array) -> float:
@@ -267,10 +276,15 @@ class IndividualResult:
 class OTAD(AudioMetric):
     """The Optimal Transport Audio Distance (Eq. 6) and the cost of each clip (Eq. 7).
 
-    ``variant`` chooses the ground metric: "raw" embeddings, or the "agnostic" or "native" adapter
-    of the encoder. Without it: agnostic where an adapter is known, otherwise raw; ``variant`` then
-    says which. ``epsilon`` is absolute, or with ``epsilon_scale`` a multiple of the mean or median
-    cost; the other choices of the solver are those of ``TransportSettings``.
+    ``variant`` chooses the ground metric: "raw" embeddings, or the "agnostic", "native" or
+    "artifact" adapter of the encoder. Without it: agnostic where that adapter is known and has
+    earned its place, otherwise raw; ``variant`` then says which. ``card`` says what the adapter is.
+
+    ``epsilon`` is absolute, or with ``epsilon_scale`` a multiple of the mean or median cost; the
+    other choices of the solver are those of ``TransportSettings``.
+
+    ``compat="otadtk-0.1.2"`` reproduces what that package computes: its arithmetic, its adapters,
+    and the networks that it really runs under the names "audiomae" and "beats".
     """
 
     name = "OTAD"
@@ -284,31 +298,45 @@ class OTAD(AudioMetric):
         epsilon_scale: EpsilonScale = "absolute",
         divergence: DivergenceKind = "sharp",
         coupling: CouplingName = "sinkhorn",
-        compat: str | None = None,
         max_memory: int | None = None,
         seed: int = 0,
-        adapter: RiemannianAdapter | None = None,
+        adapter: Adapter | None = None,
         adapter_checkpoint: PathLike | None = None,
+        compat: str | None = None,
         **options: Unpack[EmbeddingOptions],
     ) -> None:
-        super().__init__(model, **options)
+        if compat not in (None, COMPAT):
+            raise UsageError(f"compat must be {COMPAT!r}, not {compat!r}.")
+        meant = explain_compat(model, compat)
+        super().__init__(get_spec(model, compat).name if meant else model, **options)
+        if meant is not None:
+            logger.warning("%s", meant)
         self.settings = TransportSettings(
             epsilon, epsilon_scale, divergence, coupling, max_memory, compat, seed
         )
         if variant is not None and variant not in VARIANTS:
             raise UsageError(f"Unknown variant {variant!r}; choose from {', '.join(VARIANTS)}.")
         self.adapter = adapter
+        self.card: AdapterCard | None = None
         if adapter is not None:
             self.variant = variant or "custom"
-        elif adapter_checkpoint is not None:
+            return
+        if adapter_checkpoint is not None:
             if variant == "raw":
                 raise UsageError("The raw variant uses no adapter, but a checkpoint is given.")
-            self.adapter, found = read_adapter(Path(adapter_checkpoint), self.spec)
-            self.variant = variant or found
+            loaded = read_adapter(Path(adapter_checkpoint), self.spec)
+            self.variant = variant or loaded.card.variant
         else:
-            known = find_adapter(self.model_name, "agnostic") is not None
-            self.variant = variant or ("agnostic" if known else "raw")
-            self.adapter = adapter_for(self.spec, self.variant)
+            usual = "agnostic" if compat else default_variant(self.model_name)
+            self.variant = variant or usual
+            named = model if compat else None
+            found = adapter_for(self.spec, self.variant, compat=compat, named=named)
+            if found is None:
+                return
+            loaded = found
+        self.adapter, self.card = loaded.network, loaded.card
+        if loaded.spec is not self.spec:
+            self._take_features_of(loaded.spec)
 
     def distance(self, ref: Array, test: Array) -> float:
         """The debiased transport cost between two sets of embeddings."""
@@ -317,6 +345,12 @@ class OTAD(AudioMetric):
     def transport(self, ref: Array, test: Array) -> TransportResult:
         """The full result of the solver for two sets of embeddings."""
         return _transport(ref, test, self.adapter, self.settings, self.device)
+
+    def volume(self, embeddings: Array) -> VolumeSummary | None:
+        """How the adapter changes volumes around these embeddings; ``None`` without an adapter."""
+        if self.adapter is None:
+            return None
+        return volume_summary(self.adapter, torch.as_tensor(embeddings))
 
     def diagnose(
         self, ref: PathLike, eval: PathLike, *, workers: int | None = None
@@ -340,6 +374,7 @@ class OTAD(AudioMetric):
             epsilon=self.settings.epsilon,
             flags=[audit.flags(minimum) for audit in evaluated.audits],
             transport=result,
+            volume=self.volume(evaluated.vectors),
         )
 
     def score_individual(

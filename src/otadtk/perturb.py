@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.signal import butter, sosfiltfilt
+from scipy.signal import butter, lfilter, sosfiltfilt
 
 from otadtk.errors import UsageError
 
@@ -100,10 +100,69 @@ def loop_fragment(
 ) -> Waveform:
     """One fragment of the clip, taken where it sounds, repeated to the clip's length."""
     length = min(max(1, int(seconds * rate)), len(waveform))
-    energy = np.convolve(np.square(waveform, dtype=np.float64), np.ones(length), mode="valid")
+    total = np.concatenate([[0.0], np.cumsum(np.square(waveform, dtype=np.float64))])
+    energy = total[length:] - total[:-length]
     audible = np.flatnonzero(energy >= 0.5 * energy.max())
     start = int(rng.choice(audible))
     return np.resize(waveform[start : start + length], len(waveform)).astype(np.float32)
+
+
+def add_hum(
+    waveform: Waveform, rate: int, rng: np.random.Generator, *, level_db: float
+) -> Waveform:
+    """Mains hum, 50 or 60 Hz with its harmonics, at a level against the whole clip."""
+    time = np.arange(len(waveform)) / rate
+    base = rng.choice([50.0, 60.0])
+    partials = np.arange(1, 13)
+    phases = rng.uniform(0.0, 2.0 * np.pi, size=len(partials))
+    hum = sum(
+        np.sin(2.0 * np.pi * base * k * time + phase) / k
+        for k, phase in zip(partials, phases, strict=True)
+    )
+    power = float(np.mean(np.square(waveform, dtype=np.float64)))
+    scale = np.sqrt(power * 10 ** (level_db / 10) / max(float(np.mean(np.square(hum))), 1e-12))
+    return _float32(waveform + scale * hum)
+
+
+def hold_samples(waveform: Waveform, *, factor: int) -> Waveform:
+    """Every ``factor``-th sample, held: a lower rate without the filter that should go before it."""
+    return np.repeat(waveform[::factor], factor)[: len(waveform)].astype(np.float32)
+
+
+def crush_bits(waveform: Waveform, *, bits: float) -> Waveform:
+    """The clip on a coarse scale of 2 to the power of ``bits`` levels over its own range."""
+    step = 2.0 * max(float(np.abs(waveform).max(initial=0.0)), 1e-6) / 2.0**bits
+    return _float32(np.round(waveform / step) * step)
+
+
+def make_holes(waveform: Waveform, rng: np.random.Generator, *, share: float) -> Waveform:
+    """Random tiles of the spectrogram set to zero, as a starved codec or vocoder leaves it."""
+    size, hop = 512, 256
+    if len(waveform) < size:
+        return waveform.copy()
+    window = np.hanning(size + 1)[:-1]
+    padded = np.pad(waveform, (size, 2 * size))
+    starts = np.arange(0, len(padded) - size + 1, hop)
+    spectra = np.fft.rfft(padded[starts[:, None] + np.arange(size)] * window, axis=1)
+    tiles = rng.random((len(starts) // 4 + 1, spectra.shape[1] // 8 + 1)) < share
+    spectra[
+        np.repeat(np.repeat(tiles, 4, axis=0), 8, axis=1)[: len(starts), : spectra.shape[1]]
+    ] = 0
+    frames = np.fft.irfft(spectra, n=size, axis=1)  # Hann at half overlap sums to one
+    holed = np.zeros(len(padded))
+    for start, frame in zip(starts, frames, strict=True):
+        holed[start : start + size] += frame
+    return _float32(holed[size : size + len(waveform)])
+
+
+def make_metallic(waveform: Waveform, rate: int, *, seconds: float, feedback: float) -> Waveform:
+    """A comb filter: each sound rings at the multiples of 1/``seconds``."""
+    delay = max(1, int(seconds * rate))
+    comb = np.zeros(delay + 1)
+    comb[0], comb[-1] = 1.0, -feedback
+    rung = lfilter([1.0], comb, waveform.astype(np.float64))
+    before, after = np.sqrt(np.mean(np.square(waveform))), np.sqrt(np.mean(np.square(rung)))
+    return _float32(rung * (before / max(after, 1e-9)))
 
 
 def silence(waveform: Waveform) -> Waveform:
@@ -127,6 +186,13 @@ PERTURBATIONS: dict[str, Perturbation] = {
     "clipping": lambda w, rate, rng, s: clip_samples(w, share=0.05 + 0.35 * s),
     "band_limit": lambda w, rate, rng, s: limit_band(w, rate, cutoff_hz=4000.0 * 0.125**s),
     "loop": lambda w, rate, rng, s: loop_fragment(w, rate, rng, seconds=0.5 - 0.4 * s),
+    "hum": lambda w, rate, rng, s: add_hum(w, rate, rng, level_db=-15.0 + 15.0 * s),
+    "hold": lambda w, rate, rng, s: hold_samples(w, factor=2 + round(4 * s)),
+    "crush": lambda w, rate, rng, s: crush_bits(w, bits=7.0 - 4.0 * s),
+    "holes": lambda w, rate, rng, s: make_holes(w, rng, share=0.2 + 0.5 * s),
+    "metallic": lambda w, rate, rng, s: make_metallic(
+        w, rate, seconds=0.004 + 0.008 * s, feedback=0.5 + 0.4 * s
+    ),
     "silence": lambda w, rate, rng, s: silence(w),
 }
 """Every kind of fault by name, on one scale of strength."""

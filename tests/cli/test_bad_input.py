@@ -99,7 +99,7 @@ REFUSED = {
     "seed of nothing random": ("logmel ref eval --seed 3", 2, "--seed belongs to"),
     "memory in words": ("logmel ref eval --max-memory lots", 2, "not a number above 0"),
     "top-k without diagnose": ("logmel ref eval --top-k 3", 2, "belongs to --diagnose"),
-    "no such adapter": ("logmel ref eval --variant agnostic", 4, "No 'agnostic' adapter"),
+    "no such adapter": ("logmel ref eval --variant agnostic", 4, "no 'agnostic' adapter"),
     "no adapter file": ("logmel ref eval --adapter-checkpoint no.pt", 4, "no adapter file no.pt"),
     "adapter is a pickle": (
         "logmel ref eval --adapter-checkpoint pickle.pt",

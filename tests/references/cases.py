@@ -12,6 +12,23 @@ TRANSPORT_CASES = {
     f"d{dim}-eps{epsilon}": (dim, epsilon) for dim in (64, 512) for epsilon in (0.1, 0.5)
 }
 
+ADAPTER_CASES = {
+    f"{encoder}-{variant}": (encoder, variant, dim)
+    for encoder, dim in (
+        *(("vggish", 128), ("clap", 512), ("audiomae", 768), ("beats", 768)),
+        *(("ast", 768), ("encodec", 128), ("openl3", 512), ("panns", 2048), ("panns_wglm", 2048)),
+    )
+    for variant in ("agnostic", "native")
+}
+
+
+def adapter_case(name: str) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Two small sets of sparse, positive vectors, as the encoders give them."""
+    dim = ADAPTER_CASES[name][2]
+    rng = np.random.default_rng(dim)
+    x, y = rng.normal(size=(14, dim)), 0.2 + rng.normal(size=(11, dim))
+    return np.maximum(x, 0.0).astype(np.float32), np.maximum(y, 0.0).astype(np.float32)
+
 
 def kernel_case(name: str) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Two sets with a shifted mean: of unit deviation, or wide and sparse as CNN embeddings are."""

@@ -1,69 +1,195 @@
-"""Adapter files: safetensors whose metadata names the encoder, its fingerprint and the variant."""
+"""Adapter files: safetensors with a card, applied only to the features they were trained on."""
 
 from __future__ import annotations
 
+import dataclasses
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 
-from otadtk.adapter import find_adapter
-from otadtk.adapter.network import RiemannianAdapter
+from otadtk.adapter import VARIANTS, KnownAdapter, find_adapter, known_adapter
+from otadtk.adapter.artifact import ArtifactAdapter
+from otadtk.adapter.card import AdapterCard, content_digest
+from otadtk.adapter.network import Adapter, RiemannianAdapter
+from otadtk.adapter.published import COMPAT, load_published
 from otadtk.atomic import replacing
 from otadtk.encoders import EncoderSpec, get_spec
-from otadtk.errors import AdapterError
+from otadtk.encoders.signal import SUFFIX, with_signal
+from otadtk.errors import AdapterError, UsageError, WeightsError
+from otadtk.weights import verify
+
+_CARD = "otadtk"
+"""The one key of the metadata: safetensors writes several in no fixed order, and a file's hash
+must depend on nothing but what is in it."""
 
 
-def save_adapter(adapter: RiemannianAdapter, path: Path, spec: EncoderSpec, variant: str) -> None:
-    """Write an adapter with the encoder that it belongs to."""
-    metadata = {"encoder": spec.name, "fingerprint": spec.fingerprint, "variant": variant}
-    tensors = {name: tensor.contiguous() for name, tensor in adapter.state_dict().items()}
+@dataclass(frozen=True)
+class LoadedAdapter:
+    """An adapter ready for use, its card, and the model whose clip vectors it takes."""
+
+    network: Adapter
+    card: AdapterCard
+    spec: EncoderSpec
+
+
+def save_adapter(
+    adapter: Adapter,
+    path: Path,
+    spec: EncoderSpec,
+    variant: str,
+    card: AdapterCard | None = None,
+) -> AdapterCard:
+    """Write an adapter with the model that it belongs to; gives the card with its content hash."""
+    card = card or AdapterCard(spec.name, spec.fingerprint, variant)
+    card = dataclasses.replace(
+        card, encoder=spec.name, fingerprint=spec.fingerprint, variant=variant, content=""
+    )
+    tensors = {
+        name: tensor.detach().cpu().contiguous() for name, tensor in adapter.state_dict().items()
+    }
+    card = AdapterCard.from_text(card.to_text())  # as it will be read: tuples become lists
+    card = dataclasses.replace(card, content=content_digest(card, tensors))
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as file:
-        file.write(save(tensors, metadata))
+        file.write(save(tensors, {_CARD: card.to_text()}))
+    return card
 
 
-def read_adapter(path: Path, spec: EncoderSpec) -> tuple[RiemannianAdapter, str]:
-    """The adapter in a file and its variant, refused unless it was trained on this encoder."""
+def read_card(path: Path) -> tuple[AdapterCard, dict[str, torch.Tensor]]:
+    """The card and the tensors of a file, whatever encoder it is for; its content hash is checked."""
     if not path.is_file():
         raise AdapterError(f"There is no adapter file {path}.")
     try:
         with safe_open(path, framework="pt") as file:
-            metadata: dict[str, Any] = dict(file.metadata() or {})
-            state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            text = (file.metadata() or {}).get(_CARD)
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError) as error:
-        raise AdapterError(f"{path} is not a safetensors adapter: {error}.") from error
-    trained_on, fingerprint = metadata.get("encoder", "nothing known"), metadata.get("fingerprint")
-    if fingerprint != spec.fingerprint:
         raise AdapterError(
-            f"{path} was trained on the features of {trained_on!r} "
-            f"(fingerprint {str(fingerprint)[:12]}), not on these of {spec.name!r} "
-            f"({spec.fingerprint[:12]}); train it anew or use --variant raw."
-        )
+            f"{path} is not a safetensors adapter ({error}); files of otadtk 0.1.2 are taken by "
+            "otadtk-adapters import."
+        ) from error
+    if text is None:
+        raise AdapterError(f"{path} does not say what it was trained on: it is no adapter of ours.")
     try:
-        width = state["f_theta.1.weight"].shape[0]
-        adapter = RiemannianAdapter(spec.dim, bottleneck_ratio=max(1, spec.dim // width))
-        adapter.load_state_dict(state)
+        card = AdapterCard.from_text(text)
+    except AdapterError as error:
+        raise AdapterError(f"{path}: {error}.") from error
+    if content_digest(card, tensors) != card.content:
+        raise AdapterError(f"{path} is damaged or was changed: its content hash differs.")
+    return card, tensors
+
+
+def read_adapter(path: Path, spec: EncoderSpec) -> LoadedAdapter:
+    """The adapter in a file, refused unless it was trained on the features of this encoder."""
+    card, tensors = read_card(path)
+    needed = model_of(card, spec)
+    if card.fingerprint != needed.fingerprint:
+        raise AdapterError(
+            f"{path} was trained on the features of {card.encoder!r} "
+            f"(fingerprint {card.fingerprint[:12]}), not on these of {spec.name!r} "
+            f"({needed.fingerprint[:12]}); train it anew or use --variant raw."
+        )
+    return LoadedAdapter(_build(card, tensors, needed, str(path)), card, needed)
+
+
+def model_of(card: AdapterCard, spec: EncoderSpec) -> EncoderSpec:
+    """The model whose vectors an adapter takes: the encoder, or it with signal features beside."""
+    return with_signal(spec) if card.encoder.endswith(SUFFIX) else spec
+
+
+def _build(
+    card: AdapterCard, tensors: dict[str, torch.Tensor], spec: EncoderSpec, place: str
+) -> Adapter:
+    try:
+        adapter = _network(card, tensors, spec.dim)
+        adapter.load_state_dict(tensors)
     except (KeyError, IndexError, ZeroDivisionError, RuntimeError) as error:
         reason = str(error).strip().splitlines()[-1].strip()
         raise AdapterError(
-            f"{path} does not hold an adapter for d = {spec.dim}: {reason}"
+            f"{place} does not hold an adapter for d = {spec.dim}: {reason}"
         ) from error
-    return adapter.eval().requires_grad_(False), str(metadata.get("variant", "custom"))
+    if not all(torch.isfinite(tensor).all() for tensor in tensors.values()):
+        raise AdapterError(f"{place} holds values that are not finite.")
+    return adapter.eval().requires_grad_(False)
 
 
-def adapter_for(spec: EncoderSpec, variant: str) -> RiemannianAdapter | None:
-    """The known adapter of an encoder and variant; ``None`` for "raw", an error when there is none."""
+def _network(card: AdapterCard, tensors: dict[str, torch.Tensor], dim: int) -> Adapter:
+    if card.network == "residual":
+        width = tensors["f_theta.1.weight"].shape[0]
+        return RiemannianAdapter(
+            dim, max(1, dim // width), unit_input=card.input_normalisation == "unit"
+        )
+    if card.network == "artifact":
+        hidden, inputs = tensors["hears.0.weight"].shape
+        if inputs != dim:
+            raise KeyError(f"its network takes {inputs} values")
+        kinds, features = len(tensors["hears.6.bias"]), len(tensors["mean"])
+        return ArtifactAdapter(dim - features, features, kinds, hidden)
+    raise KeyError(f"its network {card.network!r} is not known to this version of otadtk")
+
+
+def adapter_for(
+    spec: EncoderSpec, variant: str, *, compat: str | None = None, named: str | None = None
+) -> LoadedAdapter | None:
+    """The adapter of an encoder and variant; ``None`` for "raw", an error when there is none.
+
+    Under ``compat="otadtk-0.1.2"`` only the published ones count, by the name that they are
+    published under (``named``), which for two of them is not that of their encoder.
+    """
     if variant == "raw":
         return None
-    path = find_adapter(spec.name, variant)
-    if path is None:
+    name = named or spec.name
+    place = known_adapter(name, variant) if compat else find_adapter(name, variant)
+    if place is None or (compat and isinstance(place, KnownAdapter) and not place.member):
+        published = "otadtk 0.1.2 publishes none" if compat else "none is known"
         raise AdapterError(
-            f"No {variant!r} adapter for {spec.name!r} is known; "
-            "use --variant raw, or give one with --adapter-checkpoint."
+            f"There is no {variant!r} adapter for {name!r}: {published}; use --variant raw, give "
+            "one with --adapter-checkpoint, or train one with otadtk-train."
         )
-    return read_adapter(path, spec)[0]
+    if isinstance(place, Path):
+        return read_adapter(place, spec)
+    if place.misnamed and not compat:
+        raise AdapterError(
+            f"The published {variant!r} adapter named {name!r} does not belong to these features: "
+            f"{place.note}. Use --variant raw, or --compat {COMPAT} to reproduce what that package "
+            "computes."
+        )
+    return load_known(place, spec)
+
+
+def load_known(known: KnownAdapter, spec: EncoderSpec) -> LoadedAdapter:
+    """An adapter of the manifest, its hash verified, for the features that it was trained on."""
+    if known.member:
+        return _published(known, spec)
+    try:
+        verify(known.path, known.digest)
+    except (WeightsError, OSError) as error:
+        raise AdapterError(
+            f"The bundled adapter {known.file} is missing or was changed; install otadtk again "
+            f"({error})."
+        ) from error
+    return read_adapter(known.path, spec)
+
+
+def _published(known: KnownAdapter, spec: EncoderSpec) -> LoadedAdapter:
+    """One of the published eighteen; ``spec`` is the model that it was trained on."""
+    if spec.name != known.trained_on:
+        raise AdapterError(f"{known.member} takes the features of {known.trained_on!r}.")
+    tensors, training = load_published(known)
+    card = AdapterCard(
+        encoder=known.trained_on,
+        fingerprint=spec.fingerprint,
+        variant=known.variant,
+        training=training,
+        data="FSD50K (as the paper says)",
+        licence=known.licence,
+        origin=f"{known.origin}; {known.member} ({known.digest})",
+        version="0.1.2",
+    )
+    return LoadedAdapter(_build(card, tensors, spec, known.member), card, spec)
 
 
 def load_adapter(
@@ -72,10 +198,12 @@ def load_adapter(
     *,
     checkpoint_path: str | Path | None = None,
     device: str = "cpu",
-) -> RiemannianAdapter | None:
+) -> Adapter | None:
     """The adapter of an encoder by name, or the one in a file; ``None`` for the variant "raw"."""
+    if variant not in VARIANTS:
+        raise UsageError(f"Unknown variant {variant!r}; choose from {', '.join(VARIANTS)}.")
     spec = get_spec(encoder_name)
     if checkpoint_path is not None and variant != "raw":
-        return read_adapter(Path(checkpoint_path), spec)[0].to(device)
-    adapter = adapter_for(spec, variant)
-    return adapter if adapter is None else adapter.to(device)
+        return read_adapter(Path(checkpoint_path), spec).network.to(device)
+    loaded = adapter_for(spec, variant)
+    return loaded if loaded is None else loaded.network.to(device)

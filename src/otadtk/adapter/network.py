@@ -1,17 +1,68 @@
-"""The learned ground metric as a network: g(z) = z + f(z)."""
+"""The learned ground metric as a network: g(z) = z + f(z), and the geometry that it induces."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import cast
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.nn import functional
+
+from otadtk.errors import UsageError
+
+_JACOBIANS_AT_ONCE = 8
 
 
-class RiemannianAdapter(nn.Module):
+class Adapter(nn.Module, ABC):
+    """A differentiable map g from clip vectors ``(n, input_dim)`` to the space of the ground cost."""
+
+    input_dim: int
+
+    @abstractmethod
+    def forward(self, z: Tensor) -> Tensor:
+        """g(z) for vectors ``(n, input_dim)``."""
+
+    def jacobian(self, z: Tensor) -> Tensor:
+        """J = ∂g/∂z at each vector: ``(n, output, input_dim)``, or without n for one vector."""
+        points = self._points(z)
+        one = torch.func.jacrev(lambda point: self(point[None])[0])
+        found = torch.func.vmap(one, chunk_size=_JACOBIANS_AT_ONCE, randomness="different")(points)
+        return cast(Tensor, found if z.ndim == 2 else found[0])
+
+    def pullback_metric(self, z: Tensor) -> Tensor:
+        """M = JᵀJ (Prop. 1): ‖g(z+δ) − g(z)‖² = δᵀMδ + O(‖δ‖³).
+
+        >>> import torch
+        >>> from otadtk import RiemannianAdapter
+        >>> torch.equal(RiemannianAdapter(8).eval().pullback_metric(torch.ones(8)), torch.eye(8))
+        True
+        """
+        jacobian = self.jacobian(z)
+        metric: Tensor = jacobian.mT @ jacobian
+        return metric
+
+    def log_volume(self, z: Tensor) -> Tensor:
+        """log|det J| at each vector (Prop. 2): above 0 where g spreads its surroundings out.
+
+        Where g adds coordinates, J is not square and the volume is that of the image: ½ log det JᵀJ.
+        """
+        volume: Tensor = 0.5 * torch.linalg.slogdet(self.pullback_metric(z).double())[1]
+        return volume.to(z.dtype)
+
+    def _points(self, z: Tensor) -> Tensor:
+        if z.ndim not in (1, 2) or z.shape[-1] != self.input_dim:
+            raise UsageError(
+                f"The adapter takes vectors of {self.input_dim} values, not {tuple(z.shape)}."
+            )
+        return z[None] if z.ndim == 1 else z
+
+
+class RiemannianAdapter(Adapter):
     """g(z) = z + f(z), f = LayerNorm → Linear d→d/4 → GELU → Dropout → Linear d/4→d (Section 4.1).
 
-    The last layer starts at zero: a new adapter is the identity.
+    The last layer starts at zero: a new adapter is the identity. With ``unit_input`` vectors are
+    L2-normalised first.
 
     >>> import torch
     >>> from otadtk import RiemannianAdapter
@@ -20,8 +71,16 @@ class RiemannianAdapter(nn.Module):
     True
     """
 
-    def __init__(self, input_dim: int, bottleneck_ratio: int = 4, dropout: float = 0.1) -> None:
+    def __init__(
+        self,
+        input_dim: int,
+        bottleneck_ratio: int = 4,
+        dropout: float = 0.1,
+        *,
+        unit_input: bool = False,
+    ) -> None:
         super().__init__()
+        self.unit_input = unit_input
         width = max(1, input_dim // bottleneck_ratio)
         last = nn.Linear(width, input_dim)
         nn.init.zeros_(last.weight)
@@ -35,6 +94,29 @@ class RiemannianAdapter(nn.Module):
             last,
         )
 
-    def forward(self, z: torch.Tensor) -> torch.Tensor:
+    def forward(self, z: Tensor) -> Tensor:
         """The corrected embeddings, of the same shape."""
-        return cast(torch.Tensor, z + self.f_theta(z))
+        if self.unit_input:
+            z = functional.normalize(z, dim=-1)
+        return cast(Tensor, z + self.f_theta(z))
+
+    def log_volume(self, z: Tensor) -> Tensor:
+        """log|det J| at each vector (Prop. 2): above 0 where g spreads its surroundings out.
+
+        f passes through d/4 values, J = I + AB with A the last layer, so that by Sylvester's
+        identity det J = det(I + BA), a determinant of a quarter of the size.
+        """
+        if self.unit_input:
+            return super().log_volume(z)  # J is not I + AB then
+        points, outer = self._points(z), cast(nn.Linear, self.f_theta[4]).weight.double()
+
+        def inner(point: Tensor) -> Tensor:
+            return cast(Tensor, self.f_theta[:4](point[None])[0])
+
+        jacobians = torch.func.vmap(
+            torch.func.jacrev(inner), chunk_size=_JACOBIANS_AT_ONCE, randomness="different"
+        )(points)
+        small = jacobians.double() @ outer
+        small = small + torch.eye(small.shape[-1], dtype=small.dtype, device=small.device)
+        volume = torch.linalg.slogdet(small)[1].to(z.dtype)
+        return cast(Tensor, volume if z.ndim == 2 else volume[0])

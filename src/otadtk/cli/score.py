@@ -76,8 +76,8 @@ def _parser() -> argparse.ArgumentParser:
     otad = parser.add_argument_group("OTAD")
     otad.add_argument(
         *("--variant",),
-        choices=["agnostic", "native", "raw"],
-        help="ground metric (default: agnostic if the encoder has that adapter, else raw)",
+        choices=["agnostic", "native", "artifact", "raw"],
+        help="ground metric (default: agnostic where that adapter has earned its place, else raw)",
     )
     otad.add_argument(
         *("--epsilon",),
@@ -107,10 +107,12 @@ def _parser() -> argparse.ArgumentParser:
         metavar="SIZE",
         help="what the solver may take, as 500M or 4G (default: a quarter of what is free)",
     )
-    otad.add_argument(
-        "--compat", choices=["otadtk-0.1.2"], help="reproduce the published package's arithmetic"
-    )
     otad.add_argument("--adapter-checkpoint", type=Path, metavar="FILE", help="an adapter file")
+    otad.add_argument(
+        *("--compat",),
+        choices=["otadtk-0.1.2"],
+        help="reproduce that package: its arithmetic, its adapters, the networks it really runs",
+    )
     otad.add_argument(
         "--diagnose", action="store_true", help="print the clips of largest transport cost"
     )
@@ -215,8 +217,8 @@ def _metric(options: argparse.Namespace) -> AudioMetric:
         coupling=options.coupling or "sinkhorn",
         seed=options.seed or 0,
         max_memory=options.max_memory,
-        compat=options.compat,
         adapter_checkpoint=options.adapter_checkpoint,
+        compat=options.compat,
         **common,
     )
 
@@ -253,6 +255,8 @@ def _diagnose(
     logger.info(
         "OTAD with %s, variant %s: %s", metric.model_name, metric.variant, result.describe()
     )
+    if diagnostics.volume is not None:
+        logger.info("the adapter changes volumes: %s", diagnostics.volume)
     if strict and not result.converged:
         raise NotConvergedError(f"{result.notes[-1]} (--strict)")
     return diagnostics

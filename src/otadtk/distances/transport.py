@@ -10,8 +10,9 @@ from torch import Tensor
 
 from otadtk.distances.approximate import minibatch_divergence, sliced_divergence
 from otadtk.distances.exact import exact_transport
+from otadtk.distances.plan import Progress
 from otadtk.distances.result import DivergenceKind, EpsilonScale, FloatArray
-from otadtk.distances.sinkhorn import Progress, sinkhorn_divergence
+from otadtk.distances.sinkhorn import sinkhorn_divergence
 from otadtk.distances.validate import check_positive
 from otadtk.errors import UsageError
 

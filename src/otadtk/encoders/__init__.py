@@ -71,13 +71,18 @@ def explain_compat(model: str, compat: str | None) -> str | None:
 def get_spec(model: str, compat: str | None = None) -> EncoderSpec:
     """What is known of an encoder before its weights load.
 
-    ``model`` is a name of ``list_models()``, or one's own class as ``path/to/file.py:Class``.
+    ``model`` is a name of ``list_models()``, or one's own class as ``path/to/file.py:Class``;
+    ``+signal`` behind it puts weight-free signal features beside its vectors.
     ``compat`` names the version whose meaning of the names holds: under ``"otadtk-0.1.2"``,
     ``audiomae`` is AST and ``beats`` is wav2vec2. Whoever passes it prints ``explain_compat``.
     """
     model = COMPAT_NAMES.get(compat or "", {}).get(model, model)
     if model in BUILT_IN:
         return BUILT_IN[model]
+    if model.endswith("+signal"):
+        from otadtk.encoders.signal import with_signal
+
+        return with_signal(get_spec(model.removesuffix("+signal")))
     if model in own.registered:
         return own.spec_of(own.registered[model], model)
     if ".py:" in model:

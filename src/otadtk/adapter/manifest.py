@@ -1,0 +1,83 @@
+"""The manifest: every adapter that otadtk bundles or knows, with the hash that it must have."""
+
+from __future__ import annotations
+
+import functools
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from otadtk.errors import AdapterError
+from otadtk.weights import WeightFile, WheelMember
+
+BUNDLED = Path(__file__).parent.parent / "checkpoints"
+FORMAT = "otadtk-manifest/1"
+
+
+@dataclass(frozen=True)
+class KnownAdapter:
+    """One entry. A bundled adapter has a ``file``, a published one the ``member`` of its wheel."""
+
+    encoder: str
+    """The name under which it is asked for."""
+    variant: str
+    digest: str
+    """``"sha256:<hex>"`` of the bundled or the published file."""
+    licence: str
+    origin: str
+    default: bool
+    """Whether it is the ground metric of its encoder when none is asked for."""
+    trained_on: str
+    """The encoder whose features it belongs to, which is not always the one it is named after."""
+    file: str = ""
+    member: str = ""
+    note: str = ""
+
+    @property
+    def misnamed(self) -> bool:
+        """Whether it was trained on the features of another network than its name says."""
+        return self.trained_on != self.encoder
+
+    @property
+    def path(self) -> Path:
+        """Where a bundled adapter lies."""
+        return BUNDLED / self.file
+
+
+@functools.cache
+def _content() -> dict[str, Any]:
+    path = BUNDLED / "MANIFEST.json"
+    try:
+        content: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        if content["format"] != FORMAT:
+            raise ValueError(f"its format is {content['format']!r}")
+    except (OSError, ValueError, KeyError) as error:
+        raise AdapterError(f"{path} is damaged ({error}); install otadtk again.") from error
+    return content
+
+
+@functools.cache
+def known_adapters() -> tuple[KnownAdapter, ...]:
+    """All entries, in the order of the file."""
+    return tuple(KnownAdapter(**entry) for entry in _content()["adapters"])
+
+
+def known_adapter(encoder: str, variant: str) -> KnownAdapter | None:
+    """The entry of an encoder and variant."""
+    pair = (encoder, variant)
+    return next((a for a in known_adapters() if (a.encoder, a.variant) == pair), None)
+
+
+def published_files() -> tuple[WeightFile, ...]:
+    """The eighteen files of the published wheel, by the mechanism that gets encoder weights."""
+    wheel = _content()["wheel"]
+    return tuple(
+        WeightFile(
+            f"{known.encoder}-{known.variant}.pt",
+            WheelMember(member=known.member, **wheel),
+            known.digest,
+        )
+        for known in known_adapters()
+        if known.member
+    )

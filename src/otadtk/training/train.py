@@ -1,0 +1,291 @@
+"""Training of an adapter from labelled clips: embed once, learn, keep the best, write one file."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import hashlib
+import io
+import json
+import logging
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from otadtk.adapter.card import AdapterCard
+from otadtk.adapter.files import adapter_for, read_adapter, save_adapter
+from otadtk.adapter.network import RiemannianAdapter
+from otadtk.atomic import replacing
+from otadtk.embed import LazyEncoder
+from otadtk.encoders import get_spec
+from otadtk.encoders.signal import with_signal
+from otadtk.errors import UsageError
+from otadtk.store import EmbeddingStore
+from otadtk.training.config import TrainingConfig
+from otadtk.training.curve import draw_curve
+from otadtk.training.datasets import LabelledClip, read_dataset
+from otadtk.training.losses import is_finite
+from otadtk.training.recipes import (
+    AgnosticRecipe,
+    ArtifactRecipe,
+    Material,
+    NativeRecipe,
+    Recipe,
+)
+from otadtk.training.split import held_out
+from otadtk.training.versions import embed_versions, plan_versions
+
+logger = logging.getLogger(__name__)
+
+Row = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What a run has written: the adapter, its card, the log of its epochs and their picture."""
+
+    path: Path
+    card: AdapterCard
+    log: Path
+    picture: Path
+
+
+def train_adapter(
+    model: str,
+    data: Path | str,
+    out: Path | str,
+    config: TrainingConfig | None = None,
+    *,
+    labels: Path | str | None = None,
+    start: Path | str | None = None,
+    licence: str = "unknown",
+    device: str | None = None,
+    weights: Path | None = None,
+    cache_dir: Path | None = None,
+    workers: int | None = None,
+) -> Trained:
+    """Train an adapter of ``model`` on the clips below ``data`` and write it to ``out``.
+
+    ``labels`` is a CSV with the columns file and label; without it the class is the folder. The
+    native variant goes on from ``start``, or from the agnostic adapter that is known. Beside
+    ``out`` appear its log (.csv) and curve (.svg). A run that was killed goes on where it was when
+    it is started again in the same way. Nothing is written to ``out`` before all is done.
+    """
+    config = config or TrainingConfig()
+    target = Path(out)
+    spec = get_spec(model)
+    beginning = _starting_adapter(config, model, start)
+    clips = read_dataset(Path(data), Path(labels) if labels is not None else None)
+    train, validation = held_out(clips, config.seed)
+    if config.variant == "artifact":
+        spec = with_signal(spec)
+    versions = embed_versions(
+        clips,
+        plan_versions(clips, config.seed, config.other_kinds, validation.tolist()),
+        LazyEncoder(spec, device, weights),
+        EmbeddingStore(Path(cache_dir) if cache_dir is not None else None),
+        workers=workers,
+    )
+    if not np.isfinite(versions.vectors).all():
+        raise UsageError(f"{model!r} gives vectors that are not finite; it cannot be trained on.")
+    material = Material(spec, clips, versions, train, validation)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(config.seed)
+        recipe = _recipe(config, material, beginning)
+        history = _fit(recipe, config, target)
+        recipe.network.eval().requires_grad_(False)
+        figures = recipe.figures()
+    card = AdapterCard(
+        spec.name,
+        spec.fingerprint,
+        config.variant,
+        network=recipe.network_kind,
+        input_normalisation=recipe.input_normalisation,
+        training=config.to_card(),
+        data=describe(clips, train, validation),
+        seed=config.seed,
+        validation=figures,
+        licence=licence,
+        origin="trained by otadtk-train",
+    )
+    card = save_adapter(recipe.network, target, spec, config.variant, card)
+    log, picture = target.with_suffix(".csv"), target.with_suffix(".svg")
+    _write(log, _table(history))
+    _write(picture, draw_curve(history, f"{spec.name}, {config.variant}"))
+    _resume_path(target).unlink(missing_ok=True)
+    return Trained(target, card, log, picture)
+
+
+def describe(clips: Sequence[LabelledClip], train: Any, validation: Any) -> str:
+    """The data in one sentence, the same on every machine."""
+    sources = Counter(clip.source for clip in clips)
+    named = ", ".join(f"{name} {count}" for name, count in sources.most_common())
+    classes = len({clip.label for clip in clips})
+    held = len({clip.label for clip, one in zip(clips, validation, strict=True) if one})
+    return (
+        f"{len(clips)} clips of {classes} classes ({named}); {int(train.sum())} trained on, "
+        f"{int(validation.sum())} of {held} classes held out"
+    )
+
+
+def _starting_adapter(
+    config: TrainingConfig, model: str, start: Path | str | None
+) -> RiemannianAdapter | None:
+    """The agnostic adapter from which a native one goes on."""
+    if config.variant != "native":
+        if start is not None:
+            raise UsageError("Only the native variant goes on from an adapter.")
+        return None
+    spec = get_spec(model)
+    loaded = read_adapter(Path(start), spec) if start else adapter_for(spec, "agnostic")
+    assert loaded is not None
+    if not isinstance(loaded.network, RiemannianAdapter):
+        raise UsageError(f"A native adapter goes on from an agnostic one, not {start}.")
+    return loaded.network
+
+
+def _recipe(config: TrainingConfig, material: Material, start: RiemannianAdapter | None) -> Recipe:
+    if config.variant == "artifact":
+        return ArtifactRecipe(config, material)
+    if start is not None:
+        return NativeRecipe(config, material, start)
+    return AgnosticRecipe(config, material)
+
+
+def _fit(recipe: Recipe, config: TrainingConfig, target: Path) -> list[Row]:
+    """Train until validation stops improving; leaves the best network and gives all epochs."""
+    from tqdm import tqdm
+
+    optimiser = torch.optim.AdamW(
+        recipe.network.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
+    )
+    state = _Progress.load(_resume_path(target), _identity(recipe, config))
+    if state is not None:
+        recipe.network.load_state_dict(state.network)
+        optimiser.load_state_dict(state.optimiser)
+        logger.info("going on after epoch %d", len(state.history))
+    history = list(state.history) if state is not None else []
+    best = state.best if state is not None else _copy(recipe)
+    total = config.epochs * config.steps
+    bar = tqdm(total=total, desc=config.variant, unit="step", disable=None)
+    bar.update(len(history) * config.steps)
+    with bar:
+        for epoch in range(len(history), config.epochs):
+            if _exhausted(history, config.patience):
+                break
+            # each epoch has randomness of its own, so that a resumed run repeats an unbroken one
+            rng = np.random.default_rng([config.seed, 5, epoch])
+            torch.manual_seed(config.seed * 100_003 + epoch)
+            losses = []
+            recipe.network.train()
+            for step in range(config.steps):
+                _set_rate(optimiser, config, epoch * config.steps + step, total)
+                loss = recipe.loss(rng)
+                if not is_finite(loss):
+                    raise UsageError(
+                        f"The loss is {float(loss.detach())} in epoch {epoch + 1}, step "
+                        f"{step + 1}: training diverges; lower --learning-rate "
+                        f"({config.learning_rate:g}). Nothing was written."
+                    )
+                optimiser.zero_grad()
+                loss.backward()  # type: ignore[no-untyped-call]
+                torch.nn.utils.clip_grad_norm_(recipe.network.parameters(), 1.0)
+                optimiser.step()
+                losses.append(float(loss.detach()))
+                bar.update()
+            recipe.network.eval()
+            row = {"epoch": float(epoch + 1), "loss": float(np.mean(losses)), **recipe.validate()}
+            history.append(row)
+            bar.set_postfix(loss=f"{row['loss']:.4f}", score=f"{row['score']:.4f}")
+            if row["score"] >= max(one["score"] for one in history):
+                best = _copy(recipe)
+            _Progress(
+                _identity(recipe, config), recipe.network.state_dict(), optimiser.state_dict(),
+                best, history,
+            ).save(_resume_path(target))  # fmt: skip
+    recipe.network.load_state_dict(best)
+    return history
+
+
+def _set_rate(
+    optimiser: torch.optim.Optimizer, config: TrainingConfig, step: int, total: int
+) -> None:
+    """A short warm-up, then a straight way down to a twentieth."""
+    warm = min(1.0, (step + 1) / max(1, total // 20))
+    for group in optimiser.param_groups:
+        group["lr"] = config.learning_rate * warm * max(0.05, 1.0 - step / total)
+
+
+def _exhausted(history: Sequence[Row], patience: int) -> bool:
+    if len(history) <= patience:
+        return False
+    scores = [row["score"] for row in history]
+    return max(scores[-patience:]) <= max(scores[:-patience])
+
+
+def _copy(recipe: Recipe) -> dict[str, torch.Tensor]:
+    return {name: tensor.clone() for name, tensor in recipe.network.state_dict().items()}
+
+
+def _resume_path(target: Path) -> Path:
+    return target.with_name(target.name + ".resume")
+
+
+def _identity(recipe: Recipe, config: TrainingConfig) -> str:
+    """A hash of all that a resumed run must have in common with the one that was killed."""
+    digest = hashlib.sha256(json.dumps(config.to_card(), sort_keys=True).encode())
+    digest.update(recipe.material.spec.fingerprint.encode())
+    digest.update(recipe.vectors.numpy().tobytes())
+    return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class _Progress:
+    """Where a run is after an epoch."""
+
+    identity: str
+    network: dict[str, torch.Tensor]
+    optimiser: dict[str, Any]
+    best: dict[str, torch.Tensor]
+    history: list[Row]
+
+    def save(self, path: Path) -> None:
+        buffer = io.BytesIO()
+        torch.save({f.name: getattr(self, f.name) for f in dataclasses.fields(self)}, buffer)
+        _write(path, buffer.getvalue())
+
+    @classmethod
+    def load(cls, path: Path, identity: str) -> _Progress | None:
+        """The progress of the same run, if it was killed; a damaged or other one is passed over."""
+        if not path.is_file():
+            return None
+        try:
+            content = torch.load(path, map_location="cpu", weights_only=True)
+            progress = cls(**content)
+        except Exception as error:  # torch raises many kinds for a damaged file
+            logger.warning("%s cannot be read (%s); training starts anew", path, error)
+            return None
+        if progress.identity != identity:
+            logger.warning("%s belongs to another run; training starts anew", path)
+            return None
+        return progress
+
+
+def _table(history: Sequence[Row]) -> bytes:
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, list(history[0]), lineterminator="\n", restval="")
+    writer.writeheader()
+    for row in history:
+        writer.writerow({name: f"{value:.6g}" for name, value in row.items()})
+    return text.getvalue().encode()
+
+
+def _write(path: Path, content: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with replacing(path) as file:
+        file.write(content)

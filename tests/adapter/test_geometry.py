@@ -1,0 +1,92 @@
+"""The pullback metric and the volume factor against finite differences (Propositions 1 and 2)."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from otadtk import RiemannianAdapter
+from otadtk.adapter.network import Adapter
+from otadtk.adapter.volume import volume_summary
+from otadtk.errors import UsageError
+
+
+def bent(dim: int = 12, seed: int = 0) -> RiemannianAdapter:
+    torch.manual_seed(seed)
+    network = RiemannianAdapter(dim)
+    torch.nn.init.normal_(network.f_theta[4].weight, std=0.4)
+    return network.double().eval().requires_grad_(False)
+
+
+def finite_jacobian(network: Adapter, z: torch.Tensor, step: float = 1e-6) -> torch.Tensor:
+    shifts = step * torch.eye(len(z), dtype=z.dtype)
+    with torch.no_grad():
+        return ((network(z + shifts) - network(z - shifts)) / (2 * step)).T
+
+
+def test_jacobian_and_metric_equal_finite_differences() -> None:
+    network = bent()
+    z = torch.randn(3, 12, dtype=torch.float64)
+    jacobians = network.jacobian(z)
+    for point, jacobian in zip(z, jacobians, strict=True):
+        expected = finite_jacobian(network, point)
+        torch.testing.assert_close(jacobian, expected, atol=1e-7, rtol=1e-6)
+        torch.testing.assert_close(
+            network.pullback_metric(point), expected.T @ expected, atol=1e-6, rtol=1e-6
+        )
+
+
+def test_distances_are_those_of_the_metric_to_third_order() -> None:
+    network = bent()
+    z, direction = torch.randn(12, dtype=torch.float64), torch.randn(12, dtype=torch.float64)
+    metric = network.pullback_metric(z)
+    errors = []
+    for size in (1e-2, 1e-3):
+        delta = size * direction
+        true = (network(z[None] + delta) - network(z[None])).square().sum()
+        errors.append(float((true - delta @ metric @ delta).abs()))
+    assert errors[1] < errors[0] / 500
+
+
+def test_log_volume_equals_the_determinant() -> None:
+    network = bent()
+    z = torch.randn(5, 12, dtype=torch.float64)
+    expected = [torch.linalg.slogdet(finite_jacobian(network, point))[1] for point in z]
+    torch.testing.assert_close(network.log_volume(z), torch.stack(expected), atol=1e-6, rtol=1e-5)
+    generic = Adapter.log_volume(network, z)
+    torch.testing.assert_close(generic, network.log_volume(z), atol=1e-9, rtol=1e-9)
+    torch.testing.assert_close(network.log_volume(z[0]), expected[0], atol=1e-6, rtol=1e-5)
+
+
+def test_the_identity_changes_nothing() -> None:
+    network = RiemannianAdapter(16).eval()
+    z = torch.randn(4, 16)
+    assert torch.equal(network.pullback_metric(z), torch.eye(16).expand(4, 16, 16))
+    assert torch.equal(network.log_volume(z), torch.zeros(4))
+
+
+def test_a_scaling_is_seen_in_the_volume() -> None:
+    class Twice(Adapter):
+        input_dim = 3
+
+        def forward(self, z: torch.Tensor) -> torch.Tensor:
+            return torch.cat([2 * z, z], dim=1)
+
+    # each direction grows by sqrt(2² + 1)
+    expected = torch.full((2,), 1.5 * torch.log(torch.tensor(5.0)))
+    torch.testing.assert_close(Twice().log_volume(torch.randn(2, 3)), expected)
+
+
+def test_wrong_shapes() -> None:
+    with pytest.raises(UsageError, match="vectors of 12 values"):
+        bent().pullback_metric(torch.zeros(3, 5, dtype=torch.float64))
+
+
+def test_summary() -> None:
+    network = bent().float()
+    z = torch.randn(40, 12)
+    summary = volume_summary(network, z)
+    assert summary.clips == 16
+    assert summary.smallest <= summary.mean <= summary.largest
+    assert "16 clips" in str(summary)
+    assert volume_summary(network, z[:3]).clips == 3

@@ -1,0 +1,122 @@
+"""The published eighteen: fetched by hash, refused for the wrong network, equal where they belong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from otadtk import OTAD, weights
+from otadtk.adapter import default_variant, known_variants
+from otadtk.adapter.files import LoadedAdapter, adapter_for
+from otadtk.adapter.manifest import known_adapters, published_files
+from otadtk.adapter.published import COMPAT, convert, fetch_published
+from otadtk.distances.sinkhorn import sinkhorn_divergence
+from otadtk.encoders import get_spec
+from otadtk.errors import AdapterError, UsageError, WeightsError
+from tests.references.cases import ADAPTER_CASES, adapter_case
+
+COMPAT = "otadtk-0.1.2"
+REFERENCE = json.loads((Path(__file__).parent.parent / "references/adapters.json").read_text())
+
+
+@pytest.fixture(scope="session")
+def published_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The eighteen, fetched once into the user's own cache, as YAMNet is."""
+    try:
+        return fetch_published()
+    except WeightsError as error:
+        pytest.skip(f"the published adapters are out of reach: {error}")
+
+
+@pytest.fixture
+def published(cache: Path, published_cache: Path) -> Path:
+    target = cache / "weights" / published_cache.name
+    target.symlink_to(published_cache)
+    return target
+
+
+def load(name: str) -> LoadedAdapter:
+    encoder, variant, _ = ADAPTER_CASES[name]
+    spec = get_spec(encoder, COMPAT)
+    loaded = adapter_for(spec, variant, compat=COMPAT, named=encoder)
+    assert loaded is not None
+    return loaded
+
+
+def test_the_manifest_lists_eighteen_with_hashes() -> None:
+    files = published_files()
+    assert len(files) == len({file.digest for file in files}) == 18
+    assert all(len(file.digest) == len("sha256:") + 64 for file in files)
+
+
+@pytest.mark.parametrize("name", list(ADAPTER_CASES))
+def test_equals_the_published_package(name: str, published: Path) -> None:
+    x, y = (torch.from_numpy(side) for side in adapter_case(name))
+    network = load(name).network
+    found = sinkhorn_divergence(network(x), network(y), epsilon=0.1, compat=COMPAT)
+    reference = REFERENCE[name]
+    bar = 1e-5 * sum(reference["cj"])
+    assert found.value == pytest.approx(reference["score"], abs=bar)
+    np.testing.assert_allclose(found.cj, reference["cj"], atol=bar)
+
+
+def test_the_card_says_where_it_comes_from(published: Path) -> None:
+    card = load("panns-agnostic").card
+    assert card.licence == "CC-BY-4.0"
+    assert "17931e5f5a9ba1c4" in card.origin
+    assert card.fingerprint == get_spec("panns").fingerprint
+
+
+@pytest.mark.parametrize(("model", "real"), [("audiomae", "AST"), ("beats", "wav2vec2")])
+def test_misnamed_ones_are_refused_for_the_real_networks(model: str, real: str) -> None:
+    with pytest.raises(AdapterError, match=rf"{real}.*--compat otadtk-0\.1\.2"):
+        OTAD(model, variant="agnostic")
+    assert OTAD(model).variant == default_variant(model) == "raw"
+    assert known_variants(model) == []
+
+
+def test_misnamed_ones_work_under_compat_on_the_features_they_know(published: Path) -> None:
+    otad = OTAD("audiomae", compat=COMPAT)
+    assert (otad.spec.name, otad.variant) == ("ast", "agnostic")
+    assert otad.card is not None and "audiomae" in otad.card.origin
+    x, y = adapter_case("audiomae-agnostic")
+    reference = REFERENCE["audiomae-agnostic"]
+    assert otad.distance(x, y) == pytest.approx(reference["score"], abs=1e-5 * sum(reference["cj"]))
+
+
+def test_known_encoders_take_the_published_adapter_by_default(published: Path) -> None:
+    otad = OTAD("panns")
+    assert otad.variant == "agnostic"
+    assert otad.card is not None and otad.card.encoder == "panns"
+    assert OTAD("panns", variant="raw").adapter is None
+
+
+def test_no_adapter_under_compat(published: Path) -> None:
+    with pytest.raises(AdapterError, match=r"0\.1\.2 publishes none"):
+        OTAD("yamnet", compat=COMPAT)
+    assert OTAD("yamnet", compat=COMPAT, variant="raw").compat == COMPAT
+    with pytest.raises(UsageError, match="compat must be"):
+        OTAD("panns", compat="kadtk-1.1")
+
+
+def test_offline_says_what_to_put_where(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTADTK_OFFLINE", "1")
+    with pytest.raises(WeightsError, match=r"otadtk-0\.1\.2-py3-none-any\.whl"):
+        OTAD("panns", variant="agnostic")
+
+
+def test_a_published_file_without_an_adapter_is_refused(tmp_path: Path) -> None:
+    torch.save({"epoch": 3}, tmp_path / "x.pt")
+    with pytest.raises(WeightsError, match="holds no adapter"):
+        convert({"panns-agnostic.pt": tmp_path / "x.pt"})
+
+
+def test_every_known_adapter_is_for_a_known_encoder() -> None:
+    for known in known_adapters():
+        assert get_spec(known.trained_on.removesuffix("+signal")).name
+        assert bool(known.file) != bool(known.member)
+    assert weights.BUNDLED.name == "bundled"
