@@ -327,7 +327,7 @@ class OTAD(AudioMetric):
             loaded = read_adapter(Path(adapter_checkpoint), self.spec)
             self.variant = variant or loaded.card.variant
         else:
-            usual = "agnostic" if compat else default_variant(self.model_name)
+            usual = default_variant(model if compat else self.model_name, compat=compat)
             self.variant = variant or usual
             named = model if compat else None
             found = adapter_for(self.spec, self.variant, compat=compat, named=named)

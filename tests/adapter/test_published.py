@@ -19,7 +19,6 @@ from otadtk.encoders import get_spec
 from otadtk.errors import AdapterError, UsageError, WeightsError
 from tests.references.cases import ADAPTER_CASES, adapter_case
 
-COMPAT = "otadtk-0.1.2"
 REFERENCE = json.loads((Path(__file__).parent.parent / "references/adapters.json").read_text())
 
 

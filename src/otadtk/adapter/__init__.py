@@ -58,12 +58,15 @@ def known_variants(encoder: str) -> list[str]:
     ]
 
 
-def default_variant(encoder: str) -> str:
+def default_variant(encoder: str, *, compat: str | None = None) -> str:
     """The ground metric of an encoder when none is asked for.
 
     "agnostic" where the user has put such an adapter, or where the manifest says that the known one
     earns its place; otherwise "raw".
     """
+    if compat is not None:  # what that package does: agnostic, where it publishes one
+        known = known_adapter(encoder, "agnostic")
+        return "agnostic" if known is not None and known.member else "raw"
     place = find_adapter(encoder, "agnostic")
     if isinstance(place, KnownAdapter):
         return "agnostic" if place.default else "raw"
