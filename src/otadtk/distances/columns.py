@@ -22,7 +22,7 @@ from otadtk.distances.support import IndexArray, Support
 
 _ROUNDS = 60
 _NEWCOMERS = 4
-_PIECE_CAP = 4_000
+_PIECE_CAP = 1_000
 
 
 @dataclass(frozen=True)
@@ -95,22 +95,29 @@ def _price(
     f_, g_ = torch.from_numpy(f).to(device, wide), torch.from_numpy(g).to(device, wide)
     found: list[IndexArray] = []
     reduced_costs: list[FloatArray] = []
+    best = torch.full((m,), -slack, dtype=panels.cost.dtype, device=device)
+    best_row = torch.full((m,), -1, dtype=torch.int64, device=device)
     for part, reduced in panels.reduced(f_, g_):
         violated = (reduced < -slack).view(-1)
         count = int(violated.sum())
         if count == 0:
             continue
-        if count > _PIECE_CAP:  # early rounds: the best of each row and column will do
-            rows = torch.arange(len(reduced), device=device)
-            by_row = rows * m + reduced.argmin(dim=1)
-            by_column = reduced.argmin(dim=0) * m + torch.arange(m, device=device)
-            flat = torch.unique(torch.cat([by_row, by_column]))
-            flat = flat[violated[flat]]
+        if count > _PIECE_CAP:  # early rounds: the best few of each row, the best of each column
+            least, where = reduced.topk(min(_NEWCOMERS, m), dim=1, largest=False, sorted=False)
+            rows = torch.arange(len(reduced), device=device)[:, None]
+            flat = (rows * m + where)[least < -slack]
+            lowest, row = reduced.min(dim=0)
+            better = lowest < best
+            best = torch.where(better, lowest, best)
+            best_row = torch.where(better, row + part.start, best_row)
         else:
             flat = violated.nonzero()[:, 0]
         found.append(flat.cpu().numpy() + part.start * m)
         reduced_costs.append(reduced.view(-1)[flat].cpu().double().numpy())
-    if not found:
+    chosen_columns = (best_row >= 0).nonzero()[:, 0]
+    found.append((best_row[chosen_columns] * m + chosen_columns).cpu().numpy())
+    reduced_costs.append(best[chosen_columns].cpu().double().numpy())
+    if sum(map(len, found)) == 0:
         return Support(np.empty(0, dtype=np.int64), np.empty(0), m), 0.0
     linear, values = np.concatenate(found), np.concatenate(reduced_costs)
     rows_, columns_ = linear // m, linear % m

@@ -39,10 +39,11 @@ class SquaredCost:
         wide = accumulator(x.device)
         self.dtype = dtype or working_dtype(len(x), len(y), x.shape[1], x.device)
         centre = (x.sum(dim=0, dtype=wide) + y.sum(dim=0, dtype=wide)) / (len(x) + len(y))
-        self.x = (x.to(wide) - centre).to(self.dtype)
-        self.y = self.x if y is x else (y.to(wide) - centre).to(self.dtype)
-        self.x_squared = self.x.to(wide).square().sum(dim=1)
-        self.y_squared = self.x_squared if y is x else self.y.to(wide).square().sum(dim=1)
+        # the same rounded centre for both clouds: their differences do not notice its rounding
+        self.x = (x - centre.to(x.dtype)).to(self.dtype)
+        self.y = self.x if y is x else (y - centre.to(x.dtype).to(y.dtype)).to(self.dtype)
+        self.x_squared = self.x.square().sum(dim=1, dtype=wide)
+        self.y_squared = self.x_squared if y is x else self.y.square().sum(dim=1, dtype=wide)
         self._x_squared = self.x_squared.to(self.dtype)
         self._y_squared = self.y_squared.to(self.dtype)
 

@@ -7,9 +7,11 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
+from otadtk.distances.result import FloatArray
 from otadtk.distances.validate import as_points, check_pair
 from otadtk.errors import UsageError
 
+_CHUNK = 4096
 _SINGULAR_VALUES_UP_TO = 1000
 """Side up to which singular values are taken directly; beyond it, from a Gram matrix."""
 
@@ -31,38 +33,34 @@ def frechet_distance(x: ArrayLike | Tensor, y: ArrayLike | Tensor) -> float:
     for name, points in (("x", x_), ("y", y_)):
         if len(points) < 2:
             raise UsageError(f"{name} has one sample: a covariance needs two at least.")
-    first, second = _centred(x_), _centred(y_)
-    shift = x_.double().mean(dim=0).cpu().numpy() - y_.double().mean(dim=0).cpu().numpy()
-    factor_1, factor_2 = _factor(first), _factor(second)
-    # tr Σ = ‖A‖²_F
-    traces = float(np.square(first).sum() + np.square(second).sum())
+    (mean_1, factor_1), (mean_2, factor_2) = _moments(x_), _moments(y_)
+    shift = mean_1 - mean_2
+    # tr Σ = ‖A‖²_F, tr (Σ₁Σ₂)^½ = ‖AᵀB‖_*
+    traces = float(np.square(factor_1).sum() + np.square(factor_2).sum())
     overlap = _nuclear_norm(factor_1.T @ factor_2)
     return max(0.0, float(shift @ shift) + traces - 2.0 * overlap)
 
 
-def _centred(points: Tensor) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-    """(x − μ)/sqrt(n − 1), so that Σ is its Gram matrix."""
-    array = points.cpu().double().numpy()
-    centred = array - array.mean(axis=0)
-    return np.asarray(centred / np.sqrt(len(array) - 1.0))
-
-
-def _factor(
-    centred: np.ndarray[tuple[int, int], np.dtype[np.float64]],
-) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-    """A (d, r) with A Aᵀ = Σ and the smallest r at hand."""
-    n, d = centred.shape
+def _moments(points: Tensor) -> tuple[FloatArray, FloatArray]:
+    """(μ, a factor A of shape (d, r) with A Aᵀ = Σ and the smaller r of samples and dimensions)."""
+    array = points.cpu().numpy()
+    n, d = array.shape
+    mean: FloatArray = array.mean(axis=0, dtype=np.float64)
+    scale = 1.0 / np.sqrt(n - 1.0)
     if n <= d:
-        return np.asarray(centred.T)
-    covariance = torch.from_numpy(centred.T @ centred)  # numpy halves the work of XᵀX
-    lower, info = torch.linalg.cholesky_ex(covariance)
+        return mean, np.asarray(((array - mean) * scale).T)
+    covariance = np.zeros((d, d))
+    for start in range(0, n, _CHUNK):  # no float64 copy of all the data
+        part = (array[start : start + _CHUNK] - mean) * scale
+        covariance += part.T @ part  # numpy does half the work of XᵀX
+    lower, info = torch.linalg.cholesky_ex(torch.from_numpy(covariance))
     if int(info) == 0:
-        return np.asarray(lower.numpy())
-    values, vectors = torch.linalg.eigh(covariance)  # a direction without any spread
-    return np.asarray((vectors * values.clamp(min=0.0).sqrt()).numpy())
+        return mean, np.asarray(lower.numpy())
+    values, vectors = torch.linalg.eigh(torch.from_numpy(covariance))  # a direction of no spread
+    return mean, np.asarray((vectors * values.clamp(min=0.0).sqrt()).numpy())
 
 
-def _nuclear_norm(matrix: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> float:
+def _nuclear_norm(matrix: FloatArray) -> float:
     """Σ of the singular values."""
     if min(matrix.shape) <= _SINGULAR_VALUES_UP_TO:
         return float(torch.linalg.svdvals(torch.from_numpy(matrix)).sum())

@@ -18,7 +18,7 @@ from otadtk.errors import UsageError
 KernelName = Literal["gaussian", "iq", "imq"]
 BandwidthRule = Literal["eval", "ref", "pooled"]
 SCALE = 100.0
-_TILE = 1 << 20
+_TILE = 1 << 19
 _TINY = 1e-8
 
 Kernel = Callable[[Tensor, float], Tensor]

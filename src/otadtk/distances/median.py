@@ -9,7 +9,7 @@ from torch import Tensor
 
 from otadtk.distances.cost import SquaredCost, row_tiles
 
-_TILE = 1 << 20
+_TILE = 1 << 19
 _SAMPLE = 1000
 _MARGIN = 0.01
 
