@@ -185,8 +185,9 @@ def convert_official(
     table = {key: torch.empty(shape, device="meta") for key, shape in shapes.items()}
     table = {key: value for key, value in {**table, **change}.items() if value is not None}
     content = {"model": table, "cfg": BEATS_CONFIGURATION} if name in NESTED else table
-    monkeypatch.setattr(checkpoint, "read_checkpoint", lambda path: content)
+    # beats first: it takes the real function over when it is imported, which may be now
     monkeypatch.setattr("otadtk.encoders.beats.read_checkpoint", lambda path: content)
+    monkeypatch.setattr(checkpoint, "read_checkpoint", lambda path: content)
 
     def stop(model: str, files: Any, convert: weights.Converter, own: Path | None) -> Any:
         raise ConvertedError(convert({"file": Path("file")})[0])
