@@ -23,6 +23,7 @@ from otadtk.device import resolve_device
 from otadtk.diagnosis import OTADDiagnostics
 from otadtk.distances.frechet import frechet_distance
 from otadtk.distances.kernel import BandwidthRule, KernelName, kernel_distance
+from otadtk.distances.regime import forecast
 from otadtk.distances.result import DivergenceKind, EpsilonScale
 from otadtk.distances.transport import (
     CouplingName,
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_LONG_PAIRS = 25_000_000
+"""Pairs from which on a forecast is worth a line: 5,000 clips a side."""
 _BAR_DELAY = 2.0
 """Seconds after which a transport that is still running shows a progress bar."""
 
@@ -140,6 +143,13 @@ def _transport(
             )
         with torch.inference_mode():
             x, y = adapter(x.float()), adapter(y.float())
+    if settings.coupling == "sinkhorn" and x.ndim == 2 and len(x) * len(y) >= _LONG_PAIRS:
+        expected = forecast(len(x), len(y), x.shape[1], max_memory=settings.max_memory)
+        how = "in tiles" if expected.streaming else "in memory"
+        logger.info(
+            "coupling %d and %d clips %s: about %.0f s and %.1f GB",
+            *(len(x), len(y), how, expected.seconds, expected.bytes / 1e9),
+        )
     with tqdm(desc="transport", unit=" iterations", delay=_BAR_DELAY, disable=None) as bar:
 
         def progress(term: str, iteration: int, error: float) -> None:
