@@ -93,7 +93,7 @@ def _fetch(name: str) -> None:
 def _rows() -> list[dict[str, Any]]:
     from otadtk.adapter import known_variants
     from otadtk.encoders import get_spec, list_models, plug_ins
-    from otadtk.weights import find_converted
+    from otadtk.weights import BUNDLED, find_converted
 
     rows: list[dict[str, Any]] = []
     for name in list_models():
@@ -105,7 +105,12 @@ def _rows() -> list[dict[str, Any]]:
             continue
         spec = get_spec(name)
         place = find_converted(spec.name, spec.weights)
-        weights = (str(place) if place else "not here yet") if spec.weights else "none needed"
+        if not spec.weights:
+            weights = "none needed"
+        elif place is None:
+            weights = "not here yet"
+        else:
+            weights = "in the package" if place.parent == BUNDLED else "in the cache"
         rows.append(
             {
                 "name": name,
@@ -114,6 +119,7 @@ def _rows() -> list[dict[str, Any]]:
                 "licence": spec.licence,
                 "commercial": "yes" if spec.commercial_use else "no",
                 "weights": weights,
+                "weights_path": str(place) if place is not None and spec.weights else None,
                 "adapters": " ".join(known_variants(spec.name)) or "-",
                 "summary": spec.summary,
                 "commercial_use": spec.commercial_use,
