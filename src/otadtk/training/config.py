@@ -55,12 +55,12 @@ class TrainingConfig:
     @classmethod
     def for_variant(cls, variant: str, **changes: Any) -> TrainingConfig:
         """The recipe that was chosen on held-out classes for a variant, with one's own changes."""
-        chosen: dict[str, Any] = {
-            "agnostic": {},
+        chosen: dict[str, dict[str, Any]] = {
+            "agnostic": {"epochs": 20},
             "native": {"learning_rate": 2e-4, "batch": 64, "steps": 20, "epochs": 15},
             "artifact": {"learning_rate": 2e-3, "dropout": 0.3, "epochs": 20},
-        }.get(variant, {})
-        return cls(variant=variant, **{**chosen, **changes})
+        }
+        return cls(variant=variant, **{**chosen.get(variant, {}), **changes})
 
     def to_card(self) -> dict[str, Any]:
         """All values by name."""
