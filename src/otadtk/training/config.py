@@ -25,7 +25,7 @@ class TrainingConfig:
     learning_rate: float = 1e-3
     weight_decay: float = 1e-3
     patience: int = 8
-    margin: float = 0.3
+    margin: float = 0.1
     """Of the triplet hinge, as a share of the mean squared distance."""
     dropout: float = 0.1
     epsilon: float = 0.1
@@ -34,8 +34,8 @@ class TrainingConfig:
     """How far spoilt batches are pushed (native), as a share of the mean squared distance."""
     kept_variance: float = 0.8
     """Below which the native loss pushes back."""
-    fault_weight: float = 0.4
-    feature_weight: float = 0.15
+    fault_weight: float = 0.3
+    feature_weight: float = 0.05
     hidden: int = 128
     other_kinds: int = 3
     """How many further kinds of fault each clip is spoilt with, beside noise and shuffling."""
