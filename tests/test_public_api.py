@@ -52,6 +52,8 @@ def test_published_signatures(function: object, names: str) -> None:
         "from otadtk.cli.score import main\ntry: main(['--help'])\nexcept SystemExit: pass",
         "from otadtk.cli.embeds import main\ntry: main(['--help'])\nexcept SystemExit: pass",
         "from otadtk.cli.list_models import main\nassert main([]) == 0",
+        "from otadtk.cli.adapters import main\nassert main(['list']) == 0",
+        "from otadtk.cli.train import main\ntry: main(['--help'])\nexcept SystemExit: pass",
     ],
 )
 def test_light_commands_import_nothing_heavy(code: str) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from otadtk.adapter.card import AdapterCard
-from otadtk.adapter.files import adapter_for, read_adapter, save_adapter
+from otadtk.adapter.files import LoadedAdapter, adapter_for, read_adapter, save_adapter
 from otadtk.adapter.network import RiemannianAdapter
 from otadtk.atomic import replacing
 from otadtk.embed import LazyEncoder
@@ -111,7 +111,8 @@ def train_adapter(
         seed=config.seed,
         validation=figures,
         licence=licence,
-        origin="trained by otadtk-train",
+        origin="trained by otadtk-train"
+        + (f" from the adapter with content {beginning.card.content}" if beginning else ""),
     )
     card = save_adapter(recipe.network, target, spec, config.variant, card)
     log, picture = target.with_suffix(".csv"), target.with_suffix(".svg")
@@ -135,7 +136,7 @@ def describe(clips: Sequence[LabelledClip], train: Any, validation: Any) -> str:
 
 def _starting_adapter(
     config: TrainingConfig, model: str, start: Path | str | None
-) -> RiemannianAdapter | None:
+) -> LoadedAdapter | None:
     """The agnostic adapter from which a native one goes on."""
     if config.variant != "native":
         if start is not None:
@@ -143,17 +144,16 @@ def _starting_adapter(
         return None
     spec = get_spec(model)
     loaded = read_adapter(Path(start), spec) if start else adapter_for(spec, "agnostic")
-    assert loaded is not None
-    if not isinstance(loaded.network, RiemannianAdapter):
+    if loaded is None or not isinstance(loaded.network, RiemannianAdapter):
         raise UsageError(f"A native adapter goes on from an agnostic one, not {start}.")
-    return loaded.network
+    return loaded
 
 
-def _recipe(config: TrainingConfig, material: Material, start: RiemannianAdapter | None) -> Recipe:
+def _recipe(config: TrainingConfig, material: Material, start: LoadedAdapter | None) -> Recipe:
     if config.variant == "artifact":
         return ArtifactRecipe(config, material)
-    if start is not None:
-        return NativeRecipe(config, material, start)
+    if start is not None and isinstance(start.network, RiemannianAdapter):
+        return NativeRecipe(config, material, start.network)
     return AgnosticRecipe(config, material)
 
 

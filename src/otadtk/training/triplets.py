@@ -51,6 +51,8 @@ class TripletSampler:
         if len(self._usable) == 0 or len(self._classes) < 2:
             raise UsageError("Triplets need two classes, and two clips in one of them.")
         self._neighbours = self._nearest_classes(versions)
+        self._companions: dict[int, Rows] = {}
+        self._strangers: dict[tuple[int, str, int], Rows] = {}
 
     def _nearest_classes(self, versions: VersionSet) -> dict[int, list[int]]:
         centres = np.stack(
@@ -88,17 +90,23 @@ class TripletSampler:
 
     def _companion(self, anchor: int, rng: np.random.Generator) -> int:
         """Another clip of the class, of another recording where there is one."""
-        members = self._members[self._label[anchor]]
-        apart = members[self._recording[members] != self._recording[anchor]]
-        pool = apart if len(apart) else members[members != anchor]
-        return int(rng.choice(pool))
+        pool = self._companions.get(anchor)
+        if pool is None:
+            members = self._members[self._label[anchor]]
+            apart = members[self._recording[members] != self._recording[anchor]]
+            pool = apart if len(apart) else members[members != anchor]
+            self._companions[anchor] = pool
+        return int(pool[rng.integers(len(pool))])
 
     def _stranger(self, anchor: int, probe: str, rng: np.random.Generator) -> int:
         """A clip of another class, half of the time of the same collection if it has one."""
         own = int(self._label[anchor])
-        classes = self._neighbours[own] if probe == "semantic" else self._classes
-        pool = np.concatenate([self._members[c] for c in classes if c != own])
-        if rng.random() < 0.5:
-            alike = pool[self._source[pool] == self._source[anchor]]
-            pool = alike if len(alike) else pool
-        return int(rng.choice(pool))
+        source = int(self._source[anchor]) if rng.random() < 0.5 else -1
+        pool = self._strangers.get((own, probe, source))
+        if pool is None:
+            classes = self._neighbours[own] if probe == "semantic" else self._classes
+            pool = np.concatenate([self._members[c] for c in classes if c != own])
+            alike = pool[self._source[pool] == source]
+            pool = alike if source >= 0 and len(alike) else pool
+            self._strangers[own, probe, source] = pool
+        return int(pool[rng.integers(len(pool))])
