@@ -17,7 +17,7 @@ LAYERS = (
     ("embed", "diagnosis"),
     ("adapter",),
     ("store", "encoders"),
-    ("audio", "distances", "statistics", "perturb", "synthesis"),
+    ("audio", "distances", "statistics", "resampling", "perturb", "synthesis"),
     ("weights",),
     ("atomic", "device"),
     ("errors",),
