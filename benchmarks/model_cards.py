@@ -39,7 +39,8 @@ TRIED = {
     "artifact": """The two weights on held-out classes of the training sounds: mean AUROC over the nine trained and the
 three unseen kinds, and class 1-NN. α = β = 0 is the raw embedding; β alone is nothing learned; α
 alone is the detector. Unlearned measurements carry faults that training has not seen, learned
-coordinates those that it has. Made by `python benchmarks/artifact_weights.py SOUNDS ADAPTER --csv
+coordinates those that it has. All three columns were looked at when the weights were chosen, so that
+the unseen kinds are unseen by training but not by that choice. Made by `python benchmarks/artifact_weights.py SOUNDS ADAPTER --csv
 docs/adapters/weights.csv`.
 
 {weights}
@@ -81,7 +82,9 @@ def page(known: KnownAdapter, card: AdapterCard, rows: list[dict[str, str]]) -> 
     )
     tried = ""
     if card.variant in TRIED:
-        tried = f"\n## What was tried\n\n{TRIED[card.variant].replace("{weights}", weights())}\n"
+        text = TRIED[card.variant]
+        text = text.replace("{weights}", weights()) if "{weights}" in text else text
+        tried = f"\n## What was tried\n\n{text}\n"
     default = "yes" if known.default else "no"
     return f"""# {known.encoder}/{known.variant}
 
