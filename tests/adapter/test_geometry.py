@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 
@@ -90,3 +92,21 @@ def test_summary() -> None:
     assert summary.smallest <= summary.mean <= summary.largest
     assert "16 clips" in str(summary)
     assert volume_summary(network, z[:3]).clips == 3
+
+
+def test_flat_directions_are_counted_not_averaged() -> None:
+    class HalfFlat(Adapter):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale = torch.nn.Parameter(torch.tensor(3.0))
+            self.input_dim = 2
+
+        def forward(self, z: torch.Tensor) -> torch.Tensor:
+            return self.scale * z.clamp(-1.0, 1.0)
+
+    inside, outside = torch.zeros(3, 2), torch.full((1, 2), 5.0)
+    summary = volume_summary(HalfFlat(), torch.cat([inside, outside]))
+    assert (summary.clips, summary.flattened) == (4, 1)
+    assert abs(summary.mean - 2 * math.log(3.0)) < 1e-5
+    assert "flat in some direction around 1 more" in str(summary)
+    assert "all 1 clips" in str(volume_summary(HalfFlat(), outside))

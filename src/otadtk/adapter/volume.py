@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,17 +15,25 @@ _MOST_CLIPS = 16
 
 @dataclass(frozen=True)
 class VolumeSummary:
-    """log|det J| over ``clips`` embeddings: above 0, density is diluted; below, concentrated."""
+    """log|det J| over ``clips`` embeddings: above 0, density is diluted; below, concentrated.
+
+    Where the adapter is flat in some direction the volume is 0; such clips are counted as
+    ``flattened`` and left out of the other numbers.
+    """
 
     clips: int
+    flattened: int
     mean: float
     smallest: float
     largest: float
 
     def __str__(self) -> str:
+        if self.flattened == self.clips:
+            return f"it is flat in some direction around all {self.clips} clips looked at"
+        flat = f", flat in some direction around {self.flattened} more" if self.flattened else ""
         return (
-            f"log-volume {self.mean:+.3g} on average over {self.clips} clips "
-            f"({self.smallest:+.3g} to {self.largest:+.3g})"
+            f"log-volume {self.mean:+.3g} on average over {self.clips - self.flattened} clips "
+            f"({self.smallest:+.3g} to {self.largest:+.3g}){flat}"
         )
 
 
@@ -35,4 +44,8 @@ def volume_summary(adapter: Adapter, embeddings: torch.Tensor) -> VolumeSummary:
     place = next(adapter.parameters()).device
     with torch.no_grad():
         volumes = adapter.log_volume(embeddings[chosen].float().to(place)).cpu().double()
-    return VolumeSummary(count, float(volumes.mean()), float(volumes.min()), float(volumes.max()))
+    seen = volumes[torch.isfinite(volumes)]
+    flattened = count - len(seen)
+    if len(seen) == 0:
+        return VolumeSummary(count, flattened, -math.inf, -math.inf, -math.inf)
+    return VolumeSummary(count, flattened, float(seen.mean()), float(seen.min()), float(seen.max()))
