@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from otadtk import RiemannianAdapter
+from otadtk.adapter.artifact import ArtifactAdapter
 from otadtk.adapter.network import Adapter
 from otadtk.adapter.volume import volume_summary
 from otadtk.errors import UsageError
@@ -77,6 +78,17 @@ def test_a_scaling_is_seen_in_the_volume() -> None:
     # each direction grows by sqrt(2² + 1)
     expected = torch.full((2,), 1.5 * torch.log(torch.tensor(5.0)))
     torch.testing.assert_close(Twice().log_volume(torch.randn(2, 3)), expected)
+
+
+def test_the_artifact_metric_keeps_the_embedding_and_its_volume_is_finite() -> None:
+    torch.manual_seed(0)
+    network = ArtifactAdapter(6, 4, 3, hidden=8).double().eval().requires_grad_(False)
+    z = torch.randn(5, 10, dtype=torch.float64)
+    assert torch.equal(network(z)[:, :6], z[:, :6])
+    for point, jacobian in zip(z, network.jacobian(z), strict=True):
+        torch.testing.assert_close(jacobian, finite_jacobian(network, point), atol=1e-7, rtol=1e-6)
+    expected = [0.5 * torch.linalg.slogdet(j.T @ j)[1] for j in network.jacobian(z)]
+    torch.testing.assert_close(network.log_volume(z), torch.stack(expected))
 
 
 def test_wrong_shapes() -> None:

@@ -22,12 +22,13 @@ _EMBEDDING_SCALE = 8.0
 
 
 class ArtifactAdapter(Adapter):
-    """g([z, s]) = [z/‖z‖, α·softplus(h(z, s) + 2), β·s̃] for an embedding z and signal features s.
+    """g([z, s]) = [z, α·softplus(h(z, s) + 2), β·s̃] for an embedding z and signal features s.
 
     s̃ are the features in units of their spread over clean clips, bounded smoothly at ±5; h is a
     small network with one output per kind of fault, trained to say which one it hears. A clean clip
     has all of them far below zero, so that it is moved little; a spoilt one is moved by its own
-    fault's coordinate, and clips with other faults do not come near it.
+    fault's coordinate, and clips with other faults do not come near it. z is of unit norm, or made
+    so with ``unit_input``.
     """
 
     def __init__(
@@ -37,8 +38,11 @@ class ArtifactAdapter(Adapter):
         kinds: int,
         hidden: int = 128,
         dropout: float = 0.3,
+        *,
+        unit_input: bool = False,
     ) -> None:
         super().__init__()
+        self.unit_input = unit_input
         self.embedding_dim = embedding_dim
         self.input_dim = embedding_dim + feature_dim
         self.mean: Tensor
@@ -60,10 +64,12 @@ class ArtifactAdapter(Adapter):
         )
 
     def parts(self, z: Tensor) -> tuple[Tensor, Tensor]:
-        """The unit embedding and the bounded features of vectors ``(n, input_dim)``."""
+        """The embedding and the bounded features of vectors ``(n, input_dim)``."""
         embedding, features = z[:, : self.embedding_dim], z[:, self.embedding_dim :]
         standard = (features - self.mean) / self.spread
-        return functional.normalize(embedding, dim=1), _BOUND * torch.tanh(standard / _BOUND)
+        if self.unit_input:
+            embedding = functional.normalize(embedding, dim=1)
+        return embedding, _BOUND * torch.tanh(standard / _BOUND)
 
     def faults(self, z: Tensor) -> Tensor:
         """The logit of each kind of fault ``(n, kinds)``."""
@@ -76,7 +82,7 @@ class ArtifactAdapter(Adapter):
         return cast(Tensor, self.hears(joined))
 
     def forward(self, z: Tensor) -> Tensor:
-        """[z/‖z‖, α·softplus(h + 2), β·s̃] of vectors ``(n, input_dim)``."""
+        """[z, α·softplus(h + 2), β·s̃] of vectors ``(n, input_dim)``."""
         embedding, features = self.parts(z)
         heard = functional.softplus(self.listen(embedding, features) + _OFFSET)
         return torch.cat(

@@ -127,7 +127,8 @@ def _network(card: AdapterCard, tensors: dict[str, torch.Tensor], dim: int) -> A
         if inputs != dim:
             raise KeyError(f"its network takes {inputs} values")
         kinds, features = len(tensors["hears.6.bias"]), len(tensors["mean"])
-        return ArtifactAdapter(dim - features, features, kinds, hidden)
+        unit = card.input_normalisation == "unit"
+        return ArtifactAdapter(dim - features, features, kinds, hidden, unit_input=unit)
     raise KeyError(f"its network {card.network!r} is not known to this version of otadtk")
 
 

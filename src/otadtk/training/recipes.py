@@ -215,7 +215,6 @@ class ArtifactRecipe(Recipe):
     """A network that says which fault it hears; its outputs become coordinates of the metric."""
 
     network: ArtifactAdapter
-    input_normalisation = "unit"
     network_kind = "artifact"
 
     def __init__(self, config: TrainingConfig, material: Material) -> None:
@@ -223,8 +222,10 @@ class ArtifactRecipe(Recipe):
         inner = inner_spec(material.spec)
         assert inner is not None, "the artifact variant takes a model with signal features"
         features = material.spec.dim - inner.dim
+        unit = not inner.unit_norm
+        self.input_normalisation = "unit" if unit else "none"
         self.network = ArtifactAdapter(
-            inner.dim, features, len(TRAINED), config.hidden, config.dropout
+            *(inner.dim, features, len(TRAINED), config.hidden, config.dropout), unit_input=unit
         )
         measured = self.vectors[self.clean_train, inner.dim :]
         self.network.mean.copy_(measured.mean(dim=0))
