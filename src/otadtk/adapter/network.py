@@ -47,8 +47,10 @@ class Adapter(nn.Module, ABC):
 
         Where g adds coordinates, J is not square and the volume is that of the image: ½ log det JᵀJ.
         """
-        volume: Tensor = 0.5 * torch.linalg.slogdet(self.pullback_metric(z).double())[1]
-        return volume.to(z.dtype)
+        # JᵀJ = LLᵀ, so ½ log det JᵀJ = Σ log L_ii; where there is no L, g is flat in some direction
+        factor, failed = torch.linalg.cholesky_ex(self.pullback_metric(z).double())
+        volume = factor.diagonal(dim1=-2, dim2=-1).log().sum(dim=-1)
+        return torch.where(failed > 0, -torch.inf, volume).to(z.dtype)
 
     def _points(self, z: Tensor) -> Tensor:
         if z.ndim not in (1, 2) or z.shape[-1] != self.input_dim:
