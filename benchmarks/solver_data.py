@@ -14,6 +14,15 @@ def load_embeddings(data: Path) -> np.ndarray:
     return np.load(data).astype(np.float32)
 
 
+def nearest_distance(points, sample=1000):
+    """The median distance to the nearest other point: how far away a jittered copy is put."""
+    part = points[:sample].astype(np.float64)
+    squares = np.square(part).sum(1)[:, None] + np.square(points, dtype=np.float64).sum(1)
+    squares -= 2.0 * part @ points.T.astype(np.float64)
+    squares[np.arange(len(part)), np.arange(len(part))] = np.inf
+    return float(np.sqrt(np.median(squares.min(axis=1).clip(min=0.0))))
+
+
 def two_sets(embeddings, n, dimension, regime, seed=0):
     """Two disjoint sets of n samples, projected, scaled; jittered copies if need be."""
     rng = np.random.default_rng(seed)
@@ -22,9 +31,11 @@ def two_sets(embeddings, n, dimension, regime, seed=0):
         projection = rng.standard_normal((points.shape[1], dimension)) / np.sqrt(dimension)
         points = points @ projection.astype(np.float32)
     copies = -(-2 * n // len(points))
-    spread = 0.02 * float(points.std())
+    # identical patches (digital silence) stay identical: their noise is drawn once
+    distinct, member = np.unique(points, axis=0, return_inverse=True)
+    spread = nearest_distance(distinct) / np.sqrt(points.shape[1])
     jittered = [
-        points + (spread * rng.standard_normal(points.shape)).astype(np.float32)
+        points + (spread * rng.standard_normal(distinct.shape)).astype(np.float32)[member.ravel()]
         for _ in range(copies - 1)
     ]
     points = np.concatenate([points, *jittered])[rng.permutation(copies * len(points))][: 2 * n]

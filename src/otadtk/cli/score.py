@@ -105,7 +105,7 @@ def _parser() -> argparse.ArgumentParser:
         *("--max-memory",),
         type=_bytes,
         metavar="SIZE",
-        help="what the solver may take, as 500M or 4G (default: a quarter of what is free, 1.7G at most)",
+        help="what the solver may take, as 500M or 4G (default: a quarter of what is free, 1.8G at most)",
     )
     otad.add_argument("--adapter-checkpoint", type=Path, metavar="FILE", help="an adapter file")
     otad.add_argument(
