@@ -12,6 +12,7 @@ from torch import Tensor
 
 from otadtk.distances.cost import SquaredCost, accumulator, row_tiles
 from otadtk.distances.median import median_distance
+from otadtk.distances.pairs import PairDistances
 from otadtk.distances.validate import as_points, check_pair, check_positive
 from otadtk.errors import UsageError
 
@@ -23,9 +24,9 @@ _TINY = 1e-8
 
 Kernel = Callable[[Tensor, float], Tensor]
 _KERNELS: dict[str, Kernel] = {
-    "gaussian": lambda squared, gamma: squared.mul_(-gamma).exp_(),
-    "iq": lambda squared, gamma: squared.mul_(gamma).add_(1.0).reciprocal_(),
-    "imq": lambda squared, gamma: squared.mul_(gamma).add_(1.0).rsqrt_(),
+    "gaussian": lambda squared, gamma: squared.mul(-gamma).exp_(),
+    "iq": lambda squared, gamma: squared.mul(gamma).add_(1.0).reciprocal_(),
+    "imq": lambda squared, gamma: squared.mul(gamma).add_(1.0).rsqrt_(),
 }
 
 
@@ -69,12 +70,22 @@ def kernel_distance(
             raise UsageError(f"{name} has one sample: pairs need two at least.")
     if kernel not in _KERNELS:
         raise UsageError(f"kernel must be one of {', '.join(_KERNELS)}, not {kernel!r}.")
-    sigma, rule = _bandwidth(bandwidth, x_, y_)
+    within_x = PairDistances(x_, keep=bandwidth == "ref")
+    within_y = PairDistances(y_, keep=bandwidth == "eval")
+    if not isinstance(bandwidth, str):
+        sigma, rule = check_positive(bandwidth, "bandwidth"), "given"
+    elif bandwidth in ("eval", "ref"):
+        sigma, rule = median_distance(within_y if bandwidth == "eval" else within_x), bandwidth
+    elif bandwidth == "pooled":
+        sigma, rule = median_distance(PairDistances(torch.cat([x_, y_]))), bandwidth
+    else:
+        raise UsageError(f"bandwidth must be a number, eval, ref or pooled, not {bandwidth!r}.")
     gamma = 1.0 / (2.0 * sigma**2 + _TINY)
     function = _KERNELS[kernel]
     n, m = len(x_), len(y_)
-    xx = _pair_sum(SquaredCost(x_, x_, torch.float32), function, gamma) / (n * (n - 1))
-    yy = _pair_sum(SquaredCost(y_, y_, torch.float32), function, gamma) / (m * (m - 1))
+    # Σ_{i≠j} is twice the sum over i < j
+    xx = sum(2.0 * _sum(function(tile, gamma)) for tile in within_x.tiles()) / (n * (n - 1))
+    yy = sum(2.0 * _sum(function(tile, gamma)) for tile in within_y.tiles()) / (m * (m - 1))
     cost, xy = SquaredCost(x_, y_, torch.float32), 0.0
     for rows in row_tiles(n, m, _TILE):
         xy += _sum(function(cost.tile(rows), gamma))
@@ -82,27 +93,6 @@ def kernel_distance(
     return KernelDistance(SCALE * value if scale else value, sigma, rule, kernel)
 
 
-def _pair_sum(cost: SquaredCost, function: Kernel, gamma: float) -> float:
-    """Σ_{i≠j} k_ij from the upper triangle."""
-    total = 0.0
-    for rows in row_tiles(*cost.shape, _TILE):
-        tile = function(cost.tile(rows, rows.start), gamma)
-        height = rows.stop - rows.start
-        square = tile[:, :height]
-        total += _sum(square) - _sum(square.diagonal()) + 2.0 * _sum(tile[:, height:])
-    return total
-
-
 def _sum(tile: Tensor) -> float:
     """Σ, accumulated wide: row sums in float32 are exact enough, their total is not."""
     return float(tile.sum(dim=-1).sum(dtype=accumulator(tile.device)))
-
-
-def _bandwidth(bandwidth: float | str, x: Tensor, y: Tensor) -> tuple[float, str]:
-    """(σ, whose it is)."""
-    if not isinstance(bandwidth, str):
-        return check_positive(bandwidth, "bandwidth"), "given"
-    if bandwidth not in ("eval", "ref", "pooled"):
-        raise UsageError(f"bandwidth must be a number, eval, ref or pooled, not {bandwidth!r}.")
-    points = {"eval": y, "ref": x}[bandwidth] if bandwidth != "pooled" else torch.cat([x, y])
-    return median_distance(points), bandwidth
