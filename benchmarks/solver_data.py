@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import numpy as np
+from tqdm import tqdm
+
+from otadtk import get_encoder
+from otadtk.audio import AudioReader, find_audio
 
 REGIMES = {"smooth": "unit norm", "middle": "norm 4", "sharp": "raw"}
 
 
 def load_embeddings(data: Path) -> np.ndarray:
-    """Patch embeddings (patches, d), float32, from a .npy file."""
-    return np.load(data).astype(np.float32)
+    """YAMNet's patch embeddings (patches, 1024), float32, of a folder of audio; kept in build/."""
+    files = find_audio(data)
+    names = "\n".join(f"{file.name} {file.stat().st_size}" for file in files)
+    key = hashlib.sha256(names.encode()).hexdigest()[:16]
+    kept = Path(__file__).resolve().parent.parent / "build" / f"patches-{key}.npy"
+    if not kept.exists():
+        encoder = get_encoder("yamnet")
+        rate = encoder.spec.sample_rate
+        patches = []
+        for file in tqdm(files, desc="patches", unit="clip", disable=None):
+            samples = np.concatenate([*AudioReader(file, rate)])
+            patches.append(encoder.encode_frames(samples, rate))
+        kept.parent.mkdir(exist_ok=True)
+        with kept.open("wb") as file:
+            np.save(file, np.concatenate(patches))
+    return np.load(kept)
 
 
 def nearest_distance(points, sample=1000):

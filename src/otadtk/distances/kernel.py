@@ -12,14 +12,13 @@ from torch import Tensor
 
 from otadtk.distances.cost import SquaredCost, accumulator, row_tiles
 from otadtk.distances.median import median_distance
-from otadtk.distances.pairs import PairDistances
+from otadtk.distances.pairs import TILE, PairDistances
 from otadtk.distances.validate import as_points, check_pair, check_positive
 from otadtk.errors import UsageError
 
 KernelName = Literal["gaussian", "iq", "imq"]
 BandwidthRule = Literal["eval", "ref", "pooled"]
 SCALE = 100.0
-_TILE = 1 << 19
 _TINY = 1e-8
 
 Kernel = Callable[[Tensor, float], Tensor]
@@ -70,27 +69,33 @@ def kernel_distance(
             raise UsageError(f"{name} has one sample: pairs need two at least.")
     if kernel not in _KERNELS:
         raise UsageError(f"kernel must be one of {', '.join(_KERNELS)}, not {kernel!r}.")
-    within_x = PairDistances(x_, keep=bandwidth == "ref")
-    within_y = PairDistances(y_, keep=bandwidth == "eval")
+    # nothing is computed here yet
+    within = {"ref": PairDistances(x_), "eval": PairDistances(y_)}
     if not isinstance(bandwidth, str):
         sigma, rule = check_positive(bandwidth, "bandwidth"), "given"
-    elif bandwidth in ("eval", "ref"):
-        sigma, rule = median_distance(within_y if bandwidth == "eval" else within_x), bandwidth
+    elif bandwidth in within:
+        sigma, rule = median_distance(within[bandwidth]), bandwidth
     elif bandwidth == "pooled":
         sigma, rule = median_distance(PairDistances(torch.cat([x_, y_]))), bandwidth
     else:
         raise UsageError(f"bandwidth must be a number, eval, ref or pooled, not {bandwidth!r}.")
     gamma = 1.0 / (2.0 * sigma**2 + _TINY)
     function = _KERNELS[kernel]
-    n, m = len(x_), len(y_)
-    # Σ_{i≠j} is twice the sum over i < j
-    xx = sum(2.0 * _sum(function(tile, gamma)) for tile in within_x.tiles()) / (n * (n - 1))
-    yy = sum(2.0 * _sum(function(tile, gamma)) for tile in within_y.tiles()) / (m * (m - 1))
-    cost, xy = SquaredCost(x_, y_, torch.float32), 0.0
-    for rows in row_tiles(n, m, _TILE):
-        xy += _sum(function(cost.tile(rows), gamma))
-    value = xx + yy - 2.0 * xy / (n * m)
+    # the set of the median first: its distances are still in memory, and go before the next ones
+    means = {
+        side: _mean_of_pairs(within.pop(side), function, gamma)
+        for side in sorted(within, key=lambda side: side != rule)
+    }
+    cost, cross = SquaredCost(x_, y_, torch.float32), 0.0
+    for rows in row_tiles(*cost.shape, TILE):
+        cross += _sum(function(cost.tile(rows), gamma))
+    value = means["ref"] + means["eval"] - 2.0 * cross / (len(x_) * len(y_))
     return KernelDistance(SCALE * value if scale else value, sigma, rule, kernel)
+
+
+def _mean_of_pairs(pairs: PairDistances, function: Kernel, gamma: float) -> float:
+    """Σ_{i≠j} k_ij / (n(n − 1)), which is the mean over i < j."""
+    return sum(_sum(function(tile, gamma)) for tile in pairs.tiles()) / pairs.count
 
 
 def _sum(tile: Tensor) -> float:

@@ -3,28 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 import torch
 from torch import Tensor
 
 from otadtk.distances.cost import SquaredCost, row_tiles
 
-_TILE = 1 << 19
-_KEPT_BYTES = 60_000_000
+TILE = 1 << 19
+_KEPT_BYTES = 40_000_000
 
 
 class PairDistances:
-    """‖p_i − p_j‖² over i < j; with ``keep`` what fits stays in memory for a second pass."""
+    """‖p_i − p_j‖² over i < j; what fits stays in memory, so that a second pass is cheap."""
 
-    def __init__(self, points: Tensor, *, keep: bool = False) -> None:
-        self.cost = SquaredCost(points, points, torch.float32)
+    def __init__(self, points: Tensor) -> None:
+        self._points = points
         self.count = len(points) * (len(points) - 1) // 2
-        self._room = _KEPT_BYTES if keep else 0
+        self._room = _KEPT_BYTES
         self._kept: list[Tensor] = []
+
+    @cached_property
+    def cost(self) -> SquaredCost:
+        """The costs of the cloud with itself, tile by tile."""
+        return SquaredCost(self._points, self._points, torch.float32)
 
     def tiles(self) -> Iterator[Tensor]:
         """Row tiles of the upper triangle with infinity where i ≥ j, to be read only."""
-        for index, rows in enumerate(row_tiles(*self.cost.shape, _TILE)):
+        for index, rows in enumerate(row_tiles(*self.cost.shape, TILE)):
             if index < len(self._kept):
                 yield self._kept[index]
                 continue
