@@ -382,7 +382,7 @@ class OTAD(AudioMetric):
             model_name=self.model_name,
             variant=self.variant,
             epsilon=self.settings.epsilon,
-            flags=[audit.flags(minimum) for audit in evaluated.audits],
+            flags=evaluated.flags(minimum),
             transport=result,
             volume=self.volume(evaluated.vectors),
         )

@@ -19,9 +19,10 @@ from otadtk.cli.command import (
     positive_float,
     positive_int,
 )
-from otadtk.errors import NotConvergedError, UsageError
+from otadtk.errors import AudioError, NotConvergedError, UsageError
 
 if TYPE_CHECKING:
+    from otadtk.audit import PairAudit
     from otadtk.diagnosis import OTADDiagnostics
     from otadtk.embed import EmbeddingSet
     from otadtk.metrics import AudioMetric, EmbeddingOptions
@@ -30,7 +31,6 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_EPSILON = 0.1
 DEFAULT_TOP_K = 10
-_FLAGS_SHOWN = 5
 _OTAD_ONLY = (
     *(
         "variant",
@@ -128,6 +128,11 @@ def _parser() -> argparse.ArgumentParser:
         "--strict", action="store_true", help="exit 5 when the solver has not converged"
     )
     parser.add_argument("--csv", type=Path, metavar="CSV", help="append the score as one row")
+    parser.add_argument(
+        *("--audit-only",),
+        action="store_true",
+        help="report odd clips, duplicates and leakage between the sets; score nothing",
+    )
     add_common_options(parser)
     return parser
 
@@ -149,7 +154,10 @@ def _run(options: argparse.Namespace) -> None:
     metric = _metric(options)
     reference = metric.embed(options.ref, workers=options.workers)
     evaluated = metric.embed(options.eval, workers=options.workers)
-    _describe(metric, {"reference": reference, "evaluated": evaluated})
+    audit = _describe(metric, reference, evaluated)
+    if options.audit_only:
+        _conclude(audit, options.on_error)
+        return
     started = time.perf_counter()
     diagnostics = None
     if options.fad or options.kad:
@@ -177,6 +185,11 @@ def _run(options: argparse.Namespace) -> None:
 
 def _check_combination(options: argparse.Namespace) -> None:
     """An option that would do nothing is an error, never silently dropped."""
+    if options.audit_only:
+        for name in ("fad", "kad", "bandwidth", "csv", *_OTAD_ONLY):
+            if getattr(options, name) not in (None, False):
+                flag = "--" + name.replace("_", "-")
+                raise UsageError(f"{flag} does nothing with --audit-only; remove one of them.")
     if options.bandwidth is not None and not options.kad:
         raise UsageError("--bandwidth belongs to --kad; remove it or add --kad.")
     if options.fad or options.kad:
@@ -201,10 +214,10 @@ def _metric(options: argparse.Namespace) -> AudioMetric:
         "weights": options.weights,
         "cache_dir": options.cache_dir,
         "recursive": options.recursive,
-        "on_error": options.on_error,
+        "on_error": "skip" if options.audit_only else options.on_error,
         "force_recompute": options.force_emb_encode,
     }
-    if options.fad:
+    if options.fad or options.audit_only:
         return FAD(options.model, **common)
     if options.kad:
         return KAD(options.model, bandwidth=options.bandwidth or "eval", **common)
@@ -223,24 +236,28 @@ def _metric(options: argparse.Namespace) -> AudioMetric:
     )
 
 
-def _describe(metric: AudioMetric, sides: dict[str, EmbeddingSet]) -> None:
-    """Notes on what is being compared: counts, files left out, odd clips."""
-    minimum = metric.spec.minimum_samples / metric.spec.sample_rate
-    for name, side in sides.items():
+def _describe(metric: AudioMetric, reference: EmbeddingSet, evaluated: EmbeddingSet) -> PairAudit:
+    """Notes on what is being compared: counts, files left out, what the audit found."""
+    from otadtk.audit import audit_sets
+
+    for name, side in {"reference": reference, "evaluated": evaluated}.items():
         cached = len(side.files) - side.encoded
         clips = "clip" if len(side.files) == 1 else "clips"
         logger.info("%d %s %s (%d from the cache)", len(side.files), name, clips, cached)
-        for clip in side.bad:
-            logger.warning("left out: %s: %s", clip.path, clip.reason)
-        flagged: dict[str, list[Path]] = {}
-        for file, audit in zip(side.files, side.audits, strict=True):
-            for flag in audit.flags(minimum):
-                flagged.setdefault(flag, []).append(file)
-        for flag, files in flagged.items():
-            shown = ", ".join(str(file) for file in files[:_FLAGS_SHOWN])
-            more = f" and {len(files) - _FLAGS_SHOWN} more" if len(files) > _FLAGS_SHOWN else ""
-            clips = "clip is" if len(files) == 1 else "clips are"
-            logger.warning("%d %s %s %s: %s%s", len(files), name, clips, flag, shown, more)
+    minimum = metric.spec.minimum_samples / metric.spec.sample_rate
+    audit = audit_sets(reference, evaluated, minimum_seconds=minimum)
+    for line in audit.warnings():
+        logger.warning("%s", line)
+    return audit
+
+
+def _conclude(audit: PairAudit, on_error: str) -> None:
+    """The end of ``--audit-only``: how many findings, and a failure if audio is bad."""
+    bad = [side.unreadable or side.not_finite for side in (audit.reference, audit.evaluated)]
+    if any(bad) and on_error == "fail":
+        raise AudioError("some files cannot be scored (--on-error skip leaves them out).")
+    count = len(audit.warnings())
+    print(f"audit: {count or 'no'} finding{'' if count == 1 else 's'}")
 
 
 def _diagnose(
