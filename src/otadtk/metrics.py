@@ -385,6 +385,7 @@ class OTAD(AudioMetric):
             flags=evaluated.flags(minimum),
             transport=result,
             volume=self.volume(evaluated.vectors),
+            reference_files=list(reference.files),
         )
 
     def score_individual(
