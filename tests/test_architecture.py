@@ -12,7 +12,7 @@ import otadtk
 LAYERS = (
     ("__main__",),
     ("cli",),
-    ("training",),
+    ("training", "scoring"),
     ("metrics",),
     ("audit",),
     ("embed", "diagnosis"),
