@@ -12,9 +12,10 @@ import otadtk
 LAYERS = (
     ("__main__",),
     ("cli",),
-    ("training",),
+    ("training", "report"),
     ("metrics",),
-    ("embed", "diagnosis"),
+    ("diagnosis",),
+    ("embed",),
     ("adapter",),
     ("store", "encoders"),
     ("audio", "distances", "statistics", "resampling", "perturb", "synthesis"),

@@ -1,0 +1,168 @@
+"""Sketches of clips: waveform, mel spectrogram and loudness, small enough for a page."""
+
+from __future__ import annotations
+
+import base64
+import io
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from otadtk.audio import SILENCE_PEAK, AudioReader
+
+Samples = NDArray[np.float32]
+Grid = NDArray[np.uint8]
+
+LONGEST_SECONDS = 60.0
+"""Longer clips are sketched, and embedded, up to here."""
+COLUMNS, BANDS = 160, 40
+_LOWEST_HERTZ, _HIGHEST_HERTZ = 40.0, 16_000.0
+_DECIBELS = 80.0
+_QUIETEST_PEAK_DECIBELS = -60.0
+"""Below this the picture of a clip is not brightened any further."""
+_WINDOW = 2048
+_BLOCK = 1 << 15
+
+# Numerators and denominators of the two K-weighting filters at 48 kHz (ITU-R BS.1770-4, tables 1, 2)
+_K_WEIGHTING = (
+    (
+        (1.53512485958697, -2.69169618940638, 1.19839281085285),
+        (1.0, -1.69065929318241, 0.73248077421585),
+    ),
+    ((1.0, -2.0, 1.0), (1.0, -1.99004745483398, 0.99007225036621)),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Sketch:
+    """What a page shows of one clip."""
+
+    seconds: float
+    """Length of what was read, at most ``LONGEST_SECONDS``."""
+    whole: bool
+    """Whether the clip ends there."""
+    wave: Grid
+    """(2, columns): lowest and highest sample of each column, 128 for zero."""
+    mel: Grid
+    """(bands, columns): level of each band, low bands first, 0 for -80 dB and below."""
+    loudness: float | None
+    """K-weighted level in dB, without gating; ``None`` for silence."""
+    silent: NDArray[np.bool_]
+    """(columns,): where nothing is heard."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sound:
+    """A clip as mono samples, up to ``LONGEST_SECONDS``."""
+
+    samples: Samples
+    sample_rate: int
+    whole: bool
+    """Whether the clip ends there."""
+
+
+def read_sound(path: Path, sample_rate: int) -> Sound:
+    """The sound of an audio file as mono at its own ``sample_rate``."""
+    blocks, held, most = [], 0, int(LONGEST_SECONDS * sample_rate)
+    for block in AudioReader(path, sample_rate):
+        blocks.append(block)
+        held += len(block)
+        if held > most:
+            break
+    return Sound(np.concatenate(blocks)[:most], sample_rate, held <= most)
+
+
+def sketch(sound: Sound) -> Sketch:
+    """The sketch of a sound."""
+    samples, sample_rate = sound.samples, sound.sample_rate
+    lowest, highest = _columns(samples, np.minimum), _columns(samples, np.maximum)
+    return Sketch(
+        seconds=len(samples) / sample_rate,
+        whole=sound.whole,
+        wave=np.stack([_byte(lowest), _byte(highest)]),
+        mel=_mel_picture(samples, sample_rate),
+        loudness=loudness(samples, sample_rate),
+        silent=np.maximum(highest, -lowest) < SILENCE_PEAK,
+    )
+
+
+def loudness(samples: Samples, sample_rate: int) -> float | None:
+    """The K-weighted mean level in dB; ``None`` for digital silence."""
+    from scipy.signal import freqz
+
+    spectrum = np.abs(np.fft.rfft(samples.astype(np.float64))) ** 2
+    hertz = np.fft.rfftfreq(len(samples), 1 / sample_rate)
+    gain = np.ones(len(hertz))
+    for numerator, denominator in _K_WEIGHTING:
+        # the curve above 24 kHz is flat enough; the published filters end there
+        at = np.minimum(hertz, 23_999.0) * 2 * np.pi / 48_000
+        gain *= np.abs(freqz(numerator, denominator, worN=at)[1]) ** 2
+    power = 2 * float(spectrum @ gain) / len(samples) ** 2
+    return -0.691 + 10 * float(np.log10(power)) if power > SILENCE_PEAK**2 else None
+
+
+def encode_vorbis(sound: Sound) -> bytes:
+    """The sound as Ogg Vorbis, which browsers play: about 70 kbit/s."""
+    import soundfile
+
+    target = io.BytesIO()
+    with soundfile.SoundFile(
+        *(target, "w", sound.sample_rate, 1),
+        format="OGG",
+        subtype="VORBIS",
+        compression_level=0.5,
+    ) as file:
+        for start in range(0, len(sound.samples), _BLOCK):  # libvorbis copies a write to the stack
+            file.write(sound.samples[start : start + _BLOCK])
+    return target.getvalue()
+
+
+def as_text(grid: Grid) -> str:
+    """Bytes in base64, row by row."""
+    return base64.b64encode(np.ascontiguousarray(grid).tobytes()).decode("ascii")
+
+
+def _edges(count: int) -> NDArray[np.intp]:
+    """Where each of the columns starts; a clip with fewer samples repeats some."""
+    return np.minimum(np.arange(COLUMNS) * count // COLUMNS, count - 1)
+
+
+def _columns(values: NDArray[np.float32], reduce: np.ufunc) -> NDArray[np.float32]:
+    result: NDArray[np.float32] = reduce.reduceat(values, _edges(values.shape[-1]), axis=-1)
+    return result
+
+
+def _byte(values: NDArray[np.float32]) -> Grid:
+    return np.clip(np.round(values * 127 + 128), 0, 255).astype(np.uint8)
+
+
+def _mel_picture(samples: Samples, sample_rate: int) -> Grid:
+    """Levels of mel bands over time, relative to the loudest."""
+    window = min(_WINDOW, len(samples))
+    padded = np.pad(samples, (0, -(len(samples) - window) % (window // 2 or 1)))
+    frames = np.lib.stride_tricks.sliding_window_view(padded, window)[:: window // 2 or 1]
+    power = np.abs(np.fft.rfft(frames * np.hanning(window).astype(np.float32), axis=1)) ** 2
+    bands = _columns((power @ _mel_filters(window, sample_rate)).T.astype(np.float32), np.maximum)
+    full_scale = (window / 4) ** 2  # a sine of amplitude 1 under this window
+    decibels = 10 * np.log10(np.maximum(bands / full_scale, 1e-20))
+    top = max(float(decibels.max()), _QUIETEST_PEAK_DECIBELS)
+    return np.clip(np.round((decibels - top) / _DECIBELS * 255 + 255), 0, 255).astype(np.uint8)
+
+
+def _mel_filters(window: int, sample_rate: int) -> NDArray[np.float64]:
+    """Triangles (bins, bands), equally spaced on the mel scale of HTK, each of height 1."""
+
+    def mel(hertz: NDArray[np.float64] | float) -> NDArray[np.float64]:
+        return np.asarray(2595 * np.log10(1 + np.asarray(hertz) / 700))
+
+    highest = min(_HIGHEST_HERTZ, sample_rate / 2)
+    centres = np.linspace(mel(min(_LOWEST_HERTZ, highest / 2)), mel(highest), BANDS + 2)
+    bins = mel(np.fft.rfftfreq(window, 1 / sample_rate))[:, None]
+    step = centres[1] - centres[0]
+    # low bands are narrower than a bin: each takes at least its nearest one
+    nearest = np.abs(bins - centres[1:-1]).argmin(axis=0)
+    triangles = np.maximum(0.0, 1 - np.abs(bins - centres[1:-1]) / step)
+    triangles[nearest, np.arange(BANDS)] = np.maximum(triangles[nearest, np.arange(BANDS)], 0.5)
+    return np.asarray(triangles)
