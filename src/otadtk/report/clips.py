@@ -88,13 +88,15 @@ def describe_clips(
         labeller = None
 
     def describe(clip: Wanted) -> ClipDetails | None:
-        file = clip.file
+        file, audit = clip.file, clip.embedded.audits[clip.index]
+        if audit is None:  # embeddings without audio
+            return None
         try:
-            sound = read_sound(file.path, clip.embedded.audits[clip.index].sample_rate)
+            sound = read_sound(file.path, audit.sample_rate)
             drawn = sketch(sound)
             labels = labeller.labels(file) if labeller is not None else []
             strip = _strip(clip, drawn, evidence, reference)
-        except (AudioError, OSError):  # embeddings without audio, or a file that has gone
+        except (AudioError, OSError):  # a file that has gone
             return None
         vorbis = base64.b64encode(encode_vorbis(sound)).decode("ascii") if sounds else ""
         step = evidence.encoder.spec.frame_seconds or 0.0

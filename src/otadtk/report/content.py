@@ -83,7 +83,7 @@ def gather(diagnostics: OTADDiagnostics, evidence: Evidence, *, sounds: bool) ->
     shares = diagnostics.transport.shares if diagnostics.transport is not None else None
     partners: dict[int, list[tuple[int, float]]] = {}
     wanted: list[Wanted] = []
-    worst, best = order[:WORST_SHOWN], order[WORST_SHOWN:][-OTHERS_SHOWN:]
+    worst, best = order[:WORST_SHOWN], best_of(order)
     asked = list(dict.fromkeys([*order[:_MOST_PARTNERS].tolist(), *best.tolist()]))
     for j in asked if shares is not None else []:
         assert shares is not None
@@ -101,6 +101,11 @@ def gather(diagnostics: OTADDiagnostics, evidence: Evidence, *, sounds: bool) ->
         *(evaluated, reference, relative, typical, reference_relative),
         *(order, unreached, partners, details),
     )
+
+
+def best_of(order: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The clips of least cost, best first: none that is in the worse half."""
+    return order[(len(order) + 1) // 2 :][-OTHERS_SHOWN:][::-1]
 
 
 def relative_costs(costs: Costs) -> tuple[Costs, str]:
@@ -185,6 +190,6 @@ def clip_block(table: ClipTable, flags: Sequence[Sequence[str]], cj: Costs) -> d
         "typical": table.typical,
         "details": {key: details.to_dict() for key, details in table.details.items()},
         "worst": table.order[:WORST_SHOWN].tolist(),
-        "best": table.order[WORST_SHOWN:][-OTHERS_SHOWN:][::-1].tolist(),
+        "best": best_of(table.order).tolist(),
         "unreached": table.unreached[:OTHERS_SHOWN].tolist(),
     }

@@ -54,8 +54,6 @@ class ReportOptions:
     limit: Limit | None = None
     scores: Mapping[str, float] = field(default_factory=dict)
     """Other distances of the same sets by name; FAD and KAD are computed where they are missing."""
-    findings: Sequence[str] = ()
-    """What the audit found, one sentence each."""
     methods: str | None = None
     bibtex: str | None = None
 
@@ -152,7 +150,6 @@ def _render(content: ReportContent, path: Path) -> str:
         command=readable(options.command) if options.command else None,
         data=json_block(numbers),
         sounds=sounds,
-        findings=[readable(finding) for finding in options.findings],
         gauge=_gauge(content),
         whiskers=[_whiskers(group) for group in content.groups],
     )

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from otadtk.audit import audit_sets
 from otadtk.diagnosis import Evidence, OTADDiagnostics
 from otadtk.distances.frechet import frechet_distance
 from otadtk.distances.kernel import kernel_distance
 from otadtk.distances.result import Divergence
+from otadtk.report.content import readable
 from otadtk.resampling import Floor
 
 
@@ -63,6 +65,7 @@ class Summary:
     certificate: str
     converged: bool
     notes: tuple[str, ...]
+    """What the solver and the audit found worth knowing."""
     facts: tuple[Fact, ...]
 
 
@@ -89,9 +92,19 @@ def summarise(
         verdict=_verdict(diagnostics, floor),
         certificate=_certificate(diagnostics),
         converged=result is None or result.converged,
-        notes=result.notes if result is not None else (),
+        notes=(*(result.notes if result is not None else ()), *_findings(evidence)),
         facts=_facts(diagnostics, evidence),
     )
+
+
+def _findings(evidence: Evidence) -> list[str]:
+    """What the audit says of the two sets, as sentences."""
+    spec = evidence.encoder.spec
+    audit = audit_sets(
+        *(evidence.reference, evidence.evaluated),
+        minimum_seconds=spec.minimum_samples / spec.sample_rate,
+    )
+    return [readable(f"{line[:1].upper()}{line[1:]}.") for line in audit.warnings()]
 
 
 def _verdict(diagnostics: OTADDiagnostics, floor: Floor | None) -> str:
@@ -142,7 +155,11 @@ def _certificate(diagnostics: OTADDiagnostics) -> str:
 def _facts(diagnostics: OTADDiagnostics, evidence: Evidence) -> tuple[Fact, ...]:
     spec, card, settings = evidence.encoder.spec, evidence.card, evidence.settings
     sides = evidence.reference, evidence.evaluated
-    seconds = [sum(audit.seconds for audit in side.audits) for side in sides]
+    lengths = [
+        f"{len(side.files)} clips" + (f", {_duration(seconds)}" if seconds else "")
+        for side in sides
+        for seconds in [sum(audit.seconds for audit in side.audits if audit is not None)]
+    ]
     epsilon = f"{settings.epsilon:g}"
     if settings.epsilon_scale != "absolute":
         epsilon += f" × {settings.epsilon_scale.replace('_', ' ')}"
@@ -158,8 +175,8 @@ def _facts(diagnostics: OTADDiagnostics, evidence: Evidence) -> tuple[Fact, ...]
         facts.append(Fact("Adapter trained on", card.data))
     facts += [
         Fact("Coupling", f"{settings.coupling}, {settings.divergence}, ε = {epsilon}"),
-        Fact("Reference", f"{len(evidence.reference.files)} clips, {_duration(seconds[0])}"),
-        Fact("Evaluated", f"{len(evidence.evaluated.files)} clips, {_duration(seconds[1])}"),
+        Fact("Reference", lengths[0]),
+        Fact("Evaluated", lengths[1]),
     ]
     return tuple(facts)
 
