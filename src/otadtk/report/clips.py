@@ -132,9 +132,6 @@ def _silent(drawn: Sketch, count: int, step: float) -> NDArray[np.bool_]:
     columns = len(drawn.silent)
     edges = np.arange(count + 1) * step / max(drawn.seconds, 1e-9) * columns
     quiet = np.array(
-        [
-            drawn.silent[int(a) : max(int(a) + 1, int(np.ceil(b)))].all()
-            for a, b in pairwise(edges)
-        ]
+        [drawn.silent[int(a) : max(int(a) + 1, int(np.ceil(b)))].all() for a, b in pairwise(edges)]
     )
     return quiet & ~quiet.all()

@@ -99,15 +99,15 @@ class Labeller:
 
     def __init__(self, encoder: LazyEncoder, store: EmbeddingStore) -> None:
         spec = get_spec("yamnet")
-        own = encoder.spec.fingerprint == spec.fingerprint
-        self._encoder = encoder if own else LazyEncoder(spec)
+        self._own = encoder.spec.fingerprint == spec.fingerprint
+        self._encoder = encoder if self._own else LazyEncoder(spec)
         self._store = store
 
     @property
     def available(self) -> bool:
         """Whether the weights are on this machine: a report of another model fetches none."""
         spec = self._encoder.spec
-        return weights.find_converted(spec.name, spec.weights) is not None
+        return self._own or weights.find_converted(spec.name, spec.weights) is not None
 
     def labels(self, clip: ClipFile) -> list[tuple[str, float]]:
         """The highest labels of a clip with their scores, the mean over its patches."""

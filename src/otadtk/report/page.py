@@ -100,10 +100,15 @@ def gather_content(diagnostics: OTADDiagnostics, options: ReportOptions) -> Repo
     )
     table = gather(diagnostics, evidence, sounds=options.audio == "embed")
     return ReportContent(
-        *(diagnostics, evidence, table),
-        summarise(diagnostics, evidence, options.scores, options.floor),
-        *(labels, detection(diagnostics.cj, labels) if labels else None),
-        *(groupings, group_tables(groupings, table, evidence), options),
+        diagnostics=diagnostics,
+        evidence=evidence,
+        table=table,
+        summary=summarise(diagnostics, evidence, options.scores, options.floor),
+        labels=labels,
+        detection=detection(diagnostics.cj, labels) if labels else None,
+        groupings=groupings,
+        groups=group_tables(groupings, table, evidence),
+        options=options,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -48,7 +49,7 @@ class Sketch:
     mel: Grid
     """(bands, columns): level of each band, low bands first, 0 for -80 dB and below."""
     loudness: float | None
-    """K-weighted level in dB, without gating; ``None`` for silence."""
+    """K-weighted level in dB below full scale, without gating; ``None`` for silence."""
     silent: NDArray[np.bool_]
     """(columns,): where nothing is heard."""
 
@@ -78,29 +79,15 @@ def sketch(sound: Sound) -> Sketch:
     """The sketch of a sound."""
     samples, sample_rate = sound.samples, sound.sample_rate
     lowest, highest = _columns(samples, np.minimum), _columns(samples, np.maximum)
+    power = _power(samples)
     return Sketch(
         seconds=len(samples) / sample_rate,
         whole=sound.whole,
-        wave=np.stack([_byte(lowest), _byte(highest)]),
-        mel=_mel_picture(samples, sample_rate),
-        loudness=loudness(samples, sample_rate),
+        wave=np.stack([_level(lowest * 127 + 128), _level(highest * 127 + 128)]),
+        mel=_mel_picture(power, sample_rate),
+        loudness=_loudness(power, sample_rate),
         silent=np.maximum(highest, -lowest) < SILENCE_PEAK,
     )
-
-
-def loudness(samples: Samples, sample_rate: int) -> float | None:
-    """The K-weighted mean level in dB; ``None`` for digital silence."""
-    from scipy.signal import freqz
-
-    spectrum = np.abs(np.fft.rfft(samples.astype(np.float64))) ** 2
-    hertz = np.fft.rfftfreq(len(samples), 1 / sample_rate)
-    gain = np.ones(len(hertz))
-    for numerator, denominator in _K_WEIGHTING:
-        # the curve above 24 kHz is flat enough; the published filters end there
-        at = np.minimum(hertz, 23_999.0) * 2 * np.pi / 48_000
-        gain *= np.abs(freqz(numerator, denominator, worN=at)[1]) ** 2
-    power = 2 * float(spectrum @ gain) / len(samples) ** 2
-    return -0.691 + 10 * float(np.log10(power)) if power > SILENCE_PEAK**2 else None
 
 
 def encode_vorbis(sound: Sound) -> bytes:
@@ -134,35 +121,64 @@ def _columns(values: NDArray[np.float32], reduce: np.ufunc) -> NDArray[np.float3
     return result
 
 
-def _byte(values: NDArray[np.float32]) -> Grid:
-    return np.clip(np.round(values * 127 + 128), 0, 255).astype(np.uint8)
+def _level(values: NDArray[np.floating]) -> Grid:
+    levels: Grid = np.clip(np.round(values), 0, 255).astype(np.uint8)
+    return levels
 
 
-def _mel_picture(samples: Samples, sample_rate: int) -> Grid:
+def _power(samples: Samples) -> NDArray[np.float32]:
+    """Power spectra ``(frames, bins)``; a full-scale sine peaks at 1."""
+    window = min(_WINDOW, len(samples) + len(samples) % 2)
+    hop = max(window // 2, 1)
+    padded = np.pad(samples, (0, window - hop + -len(samples) % hop))
+    frames = np.lib.stride_tricks.sliding_window_view(padded, window)[::hop]
+    taper = np.hanning(window + 1)[:-1].astype(np.float32)
+    spectra = np.abs(np.fft.rfft(frames * taper, axis=1)) * (2 / max(float(taper.sum()), 1e-9))
+    return np.square(spectra).astype(np.float32)
+
+
+def _loudness(power: NDArray[np.float32], sample_rate: int) -> float | None:
+    """The K-weighted level, a full-scale sine of 1 kHz at about −3 dB; ``None`` for silence."""
+    # Parseval: a bin spreads over 1.5 bins under a Hann window, and a sine's power is half its peak
+    level = float(power.mean(axis=0) @ _k_weights(power.shape[1], sample_rate)) / 3
+    return 10 * float(np.log10(level)) if level > SILENCE_PEAK**2 else None
+
+
+@cache
+def _k_weights(bins: int, sample_rate: int) -> NDArray[np.float64]:
+    """The gain of the K-weighting filters in every bin, as power."""
+    from scipy.signal import freqz
+
+    # the published filters end at 24 kHz, where their gain is level
+    hertz = np.minimum(np.linspace(0, sample_rate / 2, bins), 23_999.0)
+    gain = np.ones(bins)
+    for numerator, denominator in _K_WEIGHTING:
+        gain *= np.abs(freqz(numerator, denominator, worN=hertz * 2 * np.pi / 48_000)[1]) ** 2
+    return gain
+
+
+def _mel_picture(power: NDArray[np.float32], sample_rate: int) -> Grid:
     """Levels of mel bands over time, relative to the loudest."""
-    window = min(_WINDOW, len(samples))
-    padded = np.pad(samples, (0, -(len(samples) - window) % (window // 2 or 1)))
-    frames = np.lib.stride_tricks.sliding_window_view(padded, window)[:: window // 2 or 1]
-    power = np.abs(np.fft.rfft(frames * np.hanning(window).astype(np.float32), axis=1)) ** 2
-    bands = _columns((power @ _mel_filters(window, sample_rate)).T.astype(np.float32), np.maximum)
-    full_scale = (window / 4) ** 2  # a sine of amplitude 1 under this window
-    decibels = 10 * np.log10(np.maximum(bands / full_scale, 1e-20))
+    filters = _mel_filters(power.shape[1], sample_rate)
+    bands = _columns(np.ascontiguousarray((power @ filters).T), np.maximum)
+    decibels = 10 * np.log10(np.maximum(bands, 1e-20))
     top = max(float(decibels.max()), _QUIETEST_PEAK_DECIBELS)
-    return np.clip(np.round((decibels - top) / _DECIBELS * 255 + 255), 0, 255).astype(np.uint8)
+    return _level((decibels - top) / _DECIBELS * 255 + 255)
 
 
-def _mel_filters(window: int, sample_rate: int) -> NDArray[np.float64]:
-    """Triangles (bins, bands), equally spaced on the mel scale of HTK, each of height 1."""
+@cache
+def _mel_filters(bins: int, sample_rate: int) -> NDArray[np.float32]:
+    """Triangles ``(bins, bands)`` of height 1, equally spaced on the mel scale of HTK."""
 
-    def mel(hertz: NDArray[np.float64] | float) -> NDArray[np.float64]:
+    def mel(hertz: NDArray[np.floating] | float) -> NDArray[np.float64]:
         return np.asarray(2595 * np.log10(1 + np.asarray(hertz) / 700))
 
     highest = min(_HIGHEST_HERTZ, sample_rate / 2)
-    centres = np.linspace(mel(min(_LOWEST_HERTZ, highest / 2)), mel(highest), BANDS + 2)
-    bins = mel(np.fft.rfftfreq(window, 1 / sample_rate))[:, None]
-    step = centres[1] - centres[0]
-    # low bands are narrower than a bin: each takes at least its nearest one
-    nearest = np.abs(bins - centres[1:-1]).argmin(axis=0)
-    triangles = np.maximum(0.0, 1 - np.abs(bins - centres[1:-1]) / step)
-    triangles[nearest, np.arange(BANDS)] = np.maximum(triangles[nearest, np.arange(BANDS)], 0.5)
-    return np.asarray(triangles)
+    edges = np.linspace(mel(min(_LOWEST_HERTZ, highest / 2)), mel(highest), BANDS + 2)
+    places, centres = mel(np.linspace(0, sample_rate / 2, bins))[:, None], edges[1:-1]
+    triangles = np.maximum(0.0, 1 - np.abs(places - centres) / (edges[1] - edges[0]))
+    # low bands are narrower than a bin: each takes at least half of its nearest one
+    nearest = np.abs(places - centres).argmin(axis=0), np.arange(BANDS)
+    triangles[nearest] = np.maximum(triangles[nearest], 0.5)
+    filters: NDArray[np.float32] = triangles.astype(np.float32)
+    return filters

@@ -15,7 +15,6 @@ from otadtk.distances.result import Divergence
 from otadtk.report.content import readable
 from otadtk.resampling import Floor
 
-
 _CHANCE = 0.05
 """p-values above it are taken for chance."""
 

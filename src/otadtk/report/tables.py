@@ -119,15 +119,14 @@ def _read(path: Path) -> _Columns:
     if len(lines) < 2:
         raise UsageError(f"{path} needs a line of titles and a line for every file.")
     titles = tuple(title.strip() for title in lines[0])
-    rows = {}
+    rows: dict[str, tuple[str, ...]] = {}
     for number, line in enumerate(lines[1:], start=2):
         if len(line) != len(titles):
             raise UsageError(
                 f"{path}, line {number}: {len(line)} values for {len(titles)} columns."
             )
-        if rows.setdefault(line[0], tuple(v.strip() for v in line[1:])) != tuple(
-            v.strip() for v in line[1:]
-        ):
+        values = tuple(value.strip() for value in line[1:])
+        if rows.setdefault(line[0], values) != values:
             raise UsageError(f"{path}, line {number}: {line[0]} is listed twice and differs.")
     return _Columns(path, titles, rows)
 

@@ -94,4 +94,4 @@ if (total && !narrow.matches) select(order[0]);
 else placeInspector();
 drawCards();
 layoutMap();
-document.documentElement.dataset.ready = "yes";
+document.documentElement.dataset.ready = Math.round(performance.now()); // milliseconds after opening
