@@ -43,9 +43,10 @@ def state(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, NDArray[np.generic
 
 
 def clip(kind: str, samples: int, sample_rate: int) -> NDArray[np.float32]:
-    """A synthesised clip: ``noise``, ``silence``, ``voice`` (a gliding harmonic tone) or ``clicks``;
+    """A clip that anyone can make again.
 
-    or a recording, ``saw`` or ``bassoon``, over and over, taken as if it were at that rate.
+    Synthesised: ``noise``, ``silence``, ``voice`` (a gliding harmonic tone) or ``clicks``. Or a
+    recording, ``saw`` or ``bassoon``, over and over, taken as if it were at that rate.
     """
     if kind in ("saw", "bassoon"):
         with np.load(RECORDINGS) as recordings:
