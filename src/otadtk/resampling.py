@@ -53,7 +53,7 @@ class Floor:
         return score / self.mean if self.low > 0 else None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class Interval:
     """A 95 % interval of the expected score at this N and M, by a grouped two-sample jackknife."""
 
@@ -66,9 +66,9 @@ class Interval:
     """Degrees of freedom of the t distribution behind the interval."""
     groups: int
     seed: int
-    without_reference: FloatArray = field(repr=False)
+    without_reference: tuple[float, ...] = field(repr=False)
     """The score without each group of reference clips in turn."""
-    without_evaluated: FloatArray = field(repr=False)
+    without_evaluated: tuple[float, ...] = field(repr=False)
     """The score without each group of evaluated clips in turn."""
 
 
@@ -155,7 +155,8 @@ def jackknife_interval(
     freedom = len(without_x) + len(without_y) - 2
     reach = float(t.ppf(1.0 - _TAIL, freedom)) * deviation
     low, high = score - reach, score + reach
-    return Interval(score, low, high, deviation, freedom, groups, seed, without_x, without_y)
+    without = tuple(without_x.tolist()), tuple(without_y.tolist())
+    return Interval(score, low, high, deviation, freedom, groups, seed, *without)
 
 
 def difference(first: Interval, second: Interval, *, paired: bool = False) -> Difference:
@@ -166,8 +167,8 @@ def difference(first: Interval, second: Interval, *, paired: bool = False) -> Di
     """
     if (first.groups, first.seed) != (second.groups, second.seed):
         raise UsageError("Only intervals of the same groups and seed can be compared.")
-    x, y = first.without_reference, first.without_evaluated
-    other_x, other_y = second.without_reference, second.without_evaluated
+    x, y = np.asarray(first.without_reference), np.asarray(first.without_evaluated)
+    other_x, other_y = np.asarray(second.without_reference), np.asarray(second.without_evaluated)
     if len(x) != len(other_x) or (paired and len(y) != len(other_y)):
         raise UsageError("The two scores do not belong to the same clips.")
     variance = _jackknife_variance(x - other_x)

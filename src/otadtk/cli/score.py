@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 from otadtk.cli.auditing import add_audit_option, audit_only, describe
 from otadtk.cli.command import EXIT_CODES, add_common_options, check_output, execute, positive_int
 from otadtk.cli.options import add_metric_options, check_metric_options, make_metrics
+from otadtk.cli.reporting import add_report_options, check_report_options, write_reports
+from otadtk.cli.worst import print_worst
 from otadtk.errors import NotConvergedError, UsageError
 
 if TYPE_CHECKING:
@@ -75,6 +77,7 @@ def _parser() -> argparse.ArgumentParser:
         "--diag-out", type=Path, metavar="CSV", help="write file,cj,relative_cost of every clip"
     )
     clips.add_argument("--indiv", type=Path, metavar="CSV", help="the same, sorted by cost")
+    add_report_options(parser)
     parser.add_argument("--csv", type=Path, metavar="CSV", help="append each score as one row")
     add_audit_option(parser)
     add_common_options(parser)
@@ -94,6 +97,7 @@ def _run(options: argparse.Namespace) -> None:
     references = embed_once(metrics, options.ref, workers=options.workers)
     evaluated = embed_once(metrics, options.eval, workers=options.workers)
     describe(metrics[0], references[0], evaluated[0])
+    evaluations = []
     for metric, reference, other in zip(metrics, references, evaluated, strict=True):
         evaluation = evaluate(
             *(metric, reference, other),
@@ -103,12 +107,14 @@ def _run(options: argparse.Namespace) -> None:
             seed=options.seed or 0,
             workers=options.workers,
         )
+        evaluations.append(evaluation)
         _explain(evaluation, strict=options.strict)
         print(evaluation.headline(), *evaluation.details(), sep="\n  ", flush=True)
         if options.csv is not None:
             _append_row(options.csv, _row(evaluation, options))
         if evaluation.measurement.diagnostics is not None:
             _show_clips(evaluation.measurement.diagnostics, options)
+    write_reports(evaluations, options)
 
 
 def _check_combination(options: argparse.Namespace) -> None:
@@ -122,6 +128,7 @@ def _check_combination(options: argparse.Namespace) -> None:
         )
     if options.top_k is not None and not options.diagnose:
         raise UsageError("--top-k belongs to --diagnose; remove it or add --diagnose.")
+    check_report_options(options)
 
 
 def _explain(evaluation: Evaluation, *, strict: bool) -> None:
@@ -142,11 +149,7 @@ def _explain(evaluation: Evaluation, *, strict: bool) -> None:
 def _show_clips(diagnostics: OTADDiagnostics, options: argparse.Namespace) -> None:
     """What was asked for about single clips."""
     if options.diagnose:
-        flags = dict(zip(diagnostics.files, diagnostics.flags, strict=True))
-        print(f"\n{'c_j':>12}  worst clips")
-        for file, cost in diagnostics.top_k(options.top_k or DEFAULT_TOP_K):
-            note = f"  [{', '.join(flags[file])}]" if flags[file] else ""
-            print(f"{cost:12.6g}  {file}{note}")
+        print_worst(diagnostics, options.top_k or DEFAULT_TOP_K)
     if options.diag_out is not None:
         diagnostics.to_csv(options.diag_out)
         logger.info("per-clip costs are in %s", options.diag_out)
