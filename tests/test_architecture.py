@@ -14,13 +14,13 @@ LAYERS = (
     ("cli",),
     ("training", "scoring"),
     ("metrics",),
-    ("audit",),
+    ("audit", "sources"),
     ("embed", "diagnosis"),
     ("adapter",),
     ("store", "encoders"),
     ("audio", "distances", "neighbours", "statistics", "resampling", "perturb", "synthesis"),
     ("weights",),
-    ("atomic", "device"),
+    ("atomic", "device", "sealed"),
     ("errors",),
 )
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}

@@ -11,7 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from otadtk.cli.auditing import add_audit_option, audit_only, describe
-from otadtk.cli.command import EXIT_CODES, add_common_options, check_output, execute, positive_int
+from otadtk.cli.command import (
+    EXIT_CODES,
+    add_common_options,
+    add_source_options,
+    check_output,
+    execute,
+    positive_int,
+)
 from otadtk.cli.options import add_metric_options, check_metric_options, make_metrics
 from otadtk.errors import NotConvergedError, UsageError
 
@@ -37,8 +44,13 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EXIT_CODES,
     )
     parser.add_argument("model", help="an encoder of otadtk-list-models, or path/to/file.py:Class")
-    parser.add_argument("ref", type=Path, help="folder (or file) of reference clips")
-    parser.add_argument("eval", type=Path, help="folder (or file) of evaluated clips")
+    parser.add_argument(
+        *("ref",),
+        type=Path,
+        help="reference clips: a folder or file of audio, or embeddings (.npy, .npz, .parquet, "
+        ".otadpack, a folder of .npy)",
+    )
+    parser.add_argument("eval", type=Path, help="evaluated clips, likewise")
     add_metric_options(parser)
     parser.add_argument("--seed", type=int, help="of everything that is drawn (default: 0)")
 
@@ -58,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     clips.add_argument("--indiv", type=Path, metavar="CSV", help="the same, sorted by cost")
     parser.add_argument("--csv", type=Path, metavar="CSV", help="append each score as one row")
     add_audit_option(parser)
+    add_source_options(parser)
     add_common_options(parser)
     return parser
 
