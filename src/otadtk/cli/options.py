@@ -73,7 +73,7 @@ def add_metric_options(parser: argparse.ArgumentParser) -> None:
         *("--max-memory",),
         type=_bytes,
         metavar="SIZE",
-        help="what the solver may take, as 500M or 4G (default: a quarter of what is free, 1.7G at most)",
+        help="what the solver may take, as 500M or 4G (default: a quarter of what is free, 1.8G at most)",
     )
     otad.add_argument("--adapter-checkpoint", type=Path, metavar="FILE", help="an adapter file")
     otad.add_argument(
