@@ -56,7 +56,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--clips", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
-        "--longest", type=float, default=4.0, help="seconds from a run's first entry to its kill"
+        "--longest", type=float, default=40.0, help="seconds from a run's first entry to its kill"
     )
     return parser.parse_args()
 
@@ -78,7 +78,17 @@ def _make_clips(clips: Path, count: int) -> None:
 def _start(clips: Path, root: Path) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "otadtk.cli.embeds", "-m", "logmel", "-d", str(clips)]
     command += ["--cache-dir", str(root), "--workers", "2"]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    return subprocess.Popen(
+        command,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        preexec_fn=_listen_to_interrupts,
+    )
+
+
+def _listen_to_interrupts() -> None:
+    """A script in the background passes its deafness to Ctrl-C on to its children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _run_to_the_end(clips: Path, root: Path) -> list[int]:

@@ -4,7 +4,9 @@
 
 FOLDER is audio: its YAMNet patch embeddings are the data. Every figure comes from a fresh process;
 contestants take turns, and what is compared is the ratio of their medians in the same run. The
-peers live in environments of their own (peers.py), which are built when they are missing.
+peers live in environments of their own (peers.py), which are built when they are missing. What a
+part of the benchmark found is kept in build/, so that ``--only`` measures one part anew and the page
+shows them all.
 """
 
 from __future__ import annotations
@@ -37,6 +39,8 @@ class Bench:
         self.embeddings = load_embeddings(options.data)
         self.environments = peers.build(options.peers)
         self.rows: list[tuple[str, str, str, str]] = []
+        self.lines: list[str] = []
+        self.curves: dict[str, list[tuple[float, float]]] = {}
 
     def problem(self, n: int, dimension: int, regime: str) -> dict[str, object]:
         """Paths of the two sets, written once."""
@@ -108,8 +112,7 @@ class Bench:
         print(f"* {what}: {bar}: {found}: {says}", flush=True)
 
 
-def bars_of_gap(bench: Bench) -> list[str]:
-    lines = []
+def bars_of_gap(bench: Bench) -> None:
     bars = {"smooth": (1e-5, 1e-5), "middle": (1e-4, 1e-3), "sharp": (1e-4, 1e-3)}
     for regime in REGIMES:
         for n, bar in zip((5000, 10_000), bars[regime], strict=True):
@@ -118,7 +121,7 @@ def bars_of_gap(bench: Bench) -> list[str]:
                 answer = bench.run("ours", bench.problem(n, dimension, regime))
                 gaps.append(answer["gap"] if answer else math.inf)
                 if answer:
-                    lines.append(
+                    bench.lines.append(
                         f"| {regime} | {n} | {dimension} | {answer['value']:.6g} ± "
                         f"{answer['error_bar']:.1g} | {gaps[-1]:.1e} | {answer['marginal']:.1e} | "
                         f"{answer['seconds'][0]:.2f} s | {answer['bytes'] / 1e9:.2f} GB |"
@@ -127,7 +130,6 @@ def bars_of_gap(bench: Bench) -> list[str]:
                 f"relative gap, {regime}, N = {n:,}, worst of d = 128, 512, 1024", f"≤ {bar:g}",
                 f"{max(gaps):.1e}", max(gaps) <= bar,
             )  # fmt: skip
-    return lines
 
 
 def against_published(bench: Bench) -> None:
@@ -157,7 +159,7 @@ def against_published(bench: Bench) -> None:
         )
 
 
-def against_libraries(bench: Bench) -> list[str]:
+def against_libraries(bench: Bench) -> None:
     contestants = [
         ("ours", "ours_cross", {"repeat": 3}),
         ("POT sinkhorn", "pot", {"method": "sinkhorn"}),
@@ -167,12 +169,11 @@ def against_libraries(bench: Bench) -> list[str]:
         ("geomloss 0.5", "geomloss", {"scaling": 0.5}),
         ("geomloss 0.9", "geomloss", {"scaling": 0.9}),
     ]
-    lines = []
     for regime in REGIMES:
         found = bench.duel(bench.options.turns, bench.problem(1000, 512, regime), contestants)
         mine = found["ours"]["median"]
         for label, answer in found.items():
-            lines.append(
+            bench.lines.append(
                 f"| {regime} | {label} | {answer['median']:.3f} s | "
                 f"{answer['median'] / mine:.1f}× | "
                 f"{answer['marginal']:.1e} | {answer['cost']:.6g} |"
@@ -187,11 +188,9 @@ def against_libraries(bench: Bench) -> list[str]:
                 f"{ratio:.1f}×, marginal error {found['ours']['marginal']:.0e} against "
                 f"{found[label]['marginal']:.0e}", ratio > 1,
             )  # fmt: skip
-    return lines
 
 
-def growth(bench: Bench) -> dict[str, list[tuple[float, float]]]:
-    curves = {}
+def growth(bench: Bench) -> None:
     for regime in REGIMES:
         points = []
         for n in (2000, 5000, 10_000, 20_000):
@@ -204,7 +203,7 @@ def growth(bench: Bench) -> dict[str, list[tuple[float, float]]]:
                     f"peak memory, {regime}, N = 20,000, d = 512", "≤ 2 GB",
                     f"{gigabytes:.2f} GB (gap {answer['gap']:.1e})", gigabytes <= 2,
                 )  # fmt: skip
-        curves[regime] = points
+        bench.curves[regime] = points
         if len(points) == 4:
             exponent = math.log(points[-1][1] / points[0][1]) / math.log(10.0)
             times = ", ".join(f"{seconds:.2f}" for _, seconds in points)
@@ -212,7 +211,6 @@ def growth(bench: Bench) -> dict[str, list[tuple[float, float]]]:
                 f"growth, {regime}, N = 2,000 to 20,000", "exponent ≤ 2.1",
                 f"{exponent:.2f} ({times} s)", exponent <= 2.1,
             )  # fmt: skip
-    return curves
 
 
 def streaming(bench: Bench) -> None:
@@ -275,40 +273,44 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("--output", type=Path, default=Path("docs/benchmarks.md"))
     parser.add_argument("--peers", type=Path, default=peers.PLACE)
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--clock", choices=("wall", "cpu"), default="wall")
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--timeout", type=float, default=3600)
-    parser.add_argument("--only", default="gap,published,libraries,growth,streaming,others")
+    parser.add_argument("--only", default=",".join(PARTS))
     options = parser.parse_args()
-    chosen = options.only.split(",")
-    gaps: list[str] = []
-    libraries: list[str] = []
-    curves: dict[str, list[tuple[float, float]]] = {}
+    kept = peers.PLACE.parent / "solver.json"
+    found = json.loads(kept.read_text()) if kept.exists() else {}
     with tempfile.TemporaryDirectory() as scratch:
         bench = Bench(options, Path(scratch))
-        if "gap" in chosen:
-            gaps = bars_of_gap(bench)
-        if "published" in chosen:
-            against_published(bench)
-        if "libraries" in chosen:
-            libraries = against_libraries(bench)
-        if "growth" in chosen:
-            curves = growth(bench)
-        if "streaming" in chosen:
-            streaming(bench)
-        if "others" in chosen:
-            frechet_and_kernel(bench)
-            large_offset(bench)
-    write_report(options.output, bench, gaps, libraries, curves)
+        for part in options.only.split(","):
+            bench.rows, bench.lines, bench.curves = [], [], {}
+            PARTS[part](bench)
+            found[part] = {"rows": bench.rows, "lines": bench.lines, "curves": bench.curves}
+            kept.write_text(json.dumps(found))
+            write_report(options.output, bench, found)
 
 
-def write_report(output, bench, gaps, libraries, curves) -> None:
+PARTS = {
+    "gap": bars_of_gap,
+    "published": against_published,
+    "libraries": against_libraries,
+    "growth": growth,
+    "streaming": streaming,
+    "others": frechet_and_kernel,
+    "offset": large_offset,
+}
+
+
+def write_report(output: Path, bench: Bench, found: dict) -> None:
     """The markdown page, and its plot beside it."""
+    nothing = {"rows": [], "lines": [], "curves": {}}
+    gaps, libraries = (found.get(part, nothing)["lines"] for part in ("gap", "libraries"))
+    curves = found.get("growth", nothing)["curves"]
     page = [
         "# Benchmarks of the solver",
         "",
-        f"Written by `make bench DATA={bench.options.data.name}`: {bench.options.threads} threads, "
+        f"Written by `make bench DATA={bench.options.data.name}`: {bench.options.threads} thread(s), "
         f"{bench.options.clock} clock, ε = {EPSILON}, {len(bench.embeddings):,} YAMNet patches, "
         "N = M. Every figure is a process of its own; contestants take turns, and a ratio is that "
         "of their medians. Smooth, middle and sharp are embeddings of unit norm, of norm 4, and "
@@ -318,7 +320,7 @@ def write_report(output, bench, gaps, libraries, curves) -> None:
         "",
         "| | bar | found | |",
         "|---|---|---|---|",
-        *(f"| {' | '.join(row)} |" for row in bench.rows),
+        *(f"| {' | '.join(row)} |" for part in PARTS for row in found.get(part, nothing)["rows"]),
     ]
     if gaps:
         page += [

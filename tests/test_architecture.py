@@ -12,10 +12,11 @@ import otadtk
 LAYERS = (
     ("__main__",),
     ("cli",),
+    ("report",),
     ("training", "scoring"),
     ("metrics",),
-    ("audit", "sources"),
-    ("embed", "diagnosis"),
+    ("audit", "diagnosis", "sources"),
+    ("embed",),
     ("adapter",),
     ("store", "encoders"),
     ("audio", "distances", "neighbours", "statistics", "resampling", "perturb", "synthesis"),

@@ -20,7 +20,7 @@ from otadtk.adapter.network import Adapter
 from otadtk.adapter.published import COMPAT
 from otadtk.adapter.volume import VolumeSummary, volume_summary
 from otadtk.device import resolve_device
-from otadtk.diagnosis import OTADDiagnostics
+from otadtk.diagnosis import Evidence, OTADDiagnostics
 from otadtk.distances.frechet import frechet_distance
 from otadtk.distances.kernel import BandwidthRule, KernelDistance, KernelName, kernel_distance
 from otadtk.distances.regime import forecast
@@ -459,6 +459,10 @@ class OTAD(AudioMetric):
             transport=result,
             volume=self.volume(evaluated.vectors),
             reference_files=list(reference.files),
+            evidence=Evidence(
+                *(reference, evaluated, self._encoder, self._store),
+                *(self.settings, self.adapter, self.card),
+            ),
         )
 
     def score_individual(

@@ -18,6 +18,7 @@ logger = logging.getLogger(__name__)
 _WITH_AUDIT_ONLY = (
     *("model", "ref", "eval", "audit_only", "device", "workers", "recursive", "on_error"),
     *("force_emb_encode", "cache_dir", "weights", "quiet", "frames", "import_cache"),
+    "command_line",
 )
 
 

@@ -18,6 +18,7 @@ _OWNERS = {
     "otad": (
         *("variant", "epsilon", "epsilon_scale", "divergence", "coupling", "max_memory", "compat"),
         *("adapter_checkpoint", "diagnose", "top_k", "diag_out", "indiv", "strict"),
+        *("report", "report_audio", "labels", "groups", "figures"),
     ),
     "kad": ("bandwidth",),
 }

@@ -20,6 +20,8 @@ from otadtk.cli.command import (
     positive_int,
 )
 from otadtk.cli.options import add_metric_options, check_metric_options, make_metrics
+from otadtk.cli.reporting import add_report_options, check_report_options, write_reports
+from otadtk.cli.worst import print_worst
 from otadtk.errors import NotConvergedError, UsageError
 
 if TYPE_CHECKING:
@@ -68,6 +70,7 @@ def _parser() -> argparse.ArgumentParser:
         "--diag-out", type=Path, metavar="CSV", help="write file,cj,relative_cost of every clip"
     )
     clips.add_argument("--indiv", type=Path, metavar="CSV", help="the same, sorted by cost")
+    add_report_options(parser)
     parser.add_argument("--csv", type=Path, metavar="CSV", help="append each score as one row")
     add_audit_option(parser)
     add_source_options(parser)
@@ -88,14 +91,17 @@ def _run(options: argparse.Namespace) -> None:
     references = embed_once(metrics, options.ref, workers=options.workers)
     evaluated = embed_once(metrics, options.eval, workers=options.workers)
     describe(metrics[0], references[0], evaluated[0])
+    evaluations = []
     for metric, reference, other in zip(metrics, references, evaluated, strict=True):
         evaluation = evaluate(metric, reference, other)
+        evaluations.append(evaluation)
         _explain(evaluation, strict=options.strict)
         print(f"{metric.name}: {evaluation.score:.6f}", flush=True)
         if options.csv is not None:
             _append_row(options.csv, _row(evaluation, options))
         if evaluation.measurement.diagnostics is not None:
             _show_clips(evaluation.measurement.diagnostics, options)
+    write_reports(evaluations, options)
 
 
 def _check_combination(options: argparse.Namespace) -> None:
@@ -105,6 +111,7 @@ def _check_combination(options: argparse.Namespace) -> None:
         raise UsageError("--seed belongs to --coupling minibatch or sliced; remove it.")
     if options.top_k is not None and not options.diagnose:
         raise UsageError("--top-k belongs to --diagnose; remove it or add --diagnose.")
+    check_report_options(options)
 
 
 def _explain(evaluation: Evaluation, *, strict: bool) -> None:
@@ -123,11 +130,7 @@ def _explain(evaluation: Evaluation, *, strict: bool) -> None:
 def _show_clips(diagnostics: OTADDiagnostics, options: argparse.Namespace) -> None:
     """What was asked for about single clips."""
     if options.diagnose:
-        flags = dict(zip(diagnostics.files, diagnostics.flags, strict=True))
-        print(f"\n{'c_j':>12}  worst clips")
-        for file, cost in diagnostics.top_k(options.top_k or DEFAULT_TOP_K):
-            note = f"  [{', '.join(flags[file])}]" if flags[file] else ""
-            print(f"{cost:12.6g}  {file}{note}")
+        print_worst(diagnostics, options.top_k or DEFAULT_TOP_K)
     if options.diag_out is not None:
         diagnostics.to_csv(options.diag_out)
         logger.info("per-clip costs are in %s", options.diag_out)
