@@ -38,10 +38,13 @@ from otadtk.distances.transport import (
     TransportSettings,
     transport,
 )
-from otadtk.embed import EmbeddingSet, LazyEncoder, OnError, embed
+from otadtk.embed import EmbeddingSet, LazyEncoder, OnError
 from otadtk.encoders import Encoder, EncoderSpec, explain_compat, get_spec
+from otadtk.encoders.frames import with_frames
+from otadtk.encoders.given import GIVEN
 from otadtk.errors import UsageError
-from otadtk.store import EmbeddingStore
+from otadtk.sources import load_set
+from otadtk.store import EmbeddingStore, Kind
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -195,6 +198,10 @@ class EmbeddingOptions(TypedDict, total=False):
     """"fail" on bad audio (default) or "skip" it."""
     force_recompute: bool
     """Embed again what the store has."""
+    frames: str | None
+    """Compare frames (FAD, KAD): "own" of the encoder, or as "kadtk" or "fadtk" has them."""
+    import_cache: str | None
+    """Read what "kadtk", "fadtk" or "otadtk-0.1.2" cached beside the audio."""
 
 
 @dataclass(frozen=True)
@@ -220,6 +227,12 @@ class AudioMetric(ABC):
         self.device = str(resolve_device(options.get("device")))
         self.spec = encoder.spec if encoder is not None else get_spec(model)
         self.model_name = self.spec.name
+        self._frames, self._import_cache = options.get("frames"), options.get("import_cache")
+        if self._frames is not None:
+            if encoder is not None:
+                raise UsageError("Frames need the name of a model, not a loaded encoder.")
+            if self.spec is not GIVEN:
+                self.spec = with_frames(self.spec, self._frames)
         weights = options.get("weights")
         self._weights = Path(weights) if weights is not None else None
         self._encoder = LazyEncoder(self.spec, self.device, self._weights, encoder)
@@ -250,15 +263,24 @@ class AudioMetric(ABC):
 
     def measure(self, reference: EmbeddingSet, evaluated: EmbeddingSet) -> Measurement:
         """The distance of two embedded sets, with what this metric knows beside it."""
-        return Measurement(self.distance(reference.vectors, evaluated.vectors))
+        return Measurement(self.distance(*self.points(reference, evaluated)))
+
+    def points(self, reference: EmbeddingSet, evaluated: EmbeddingSet) -> tuple[Array, Array]:
+        """What this metric compares of two sets; a UsageError if it cannot."""
+        sides = [side for side in (reference, evaluated) if not side.moments_only]
+        if len({side.frames is None for side in sides}) > 1:
+            raise UsageError("One set has frames and the other clip vectors; take both alike.")
+        return reference.points, evaluated.points
 
     @final
     def embed(self, place: PathLike, *, workers: int | None = None) -> EmbeddingSet:
-        """The embeddings of a folder or a file, from the store where it has them."""
-        return embed(
+        """The embeddings of a place: audio (from the store where it has it), arrays, a pack."""
+        return load_set(
             place,
             self._encoder,
             self._store,
+            frames=self._frames,
+            import_cache=self._import_cache,
             recursive=self._recursive,
             workers=workers,
             force=self._force,
@@ -269,14 +291,22 @@ class AudioMetric(ABC):
     def cache_embeddings(self, audio_dir: PathLike, *, workers: int | None = None) -> list[Path]:
         """Embed a folder into the store; gives the store's files in the order of the clips."""
         embedded = self.embed(audio_dir, workers=workers)
-        return [self._store.path(digest, self.spec.fingerprint) for digest in embedded.digests]
+        kind: Kind = "clip" if embedded.frames is None else "frames"
+        digests = embedded.digests
+        return [self._store.path(digest, self.spec.fingerprint, kind) for digest in digests]
 
     @final
     def score(self, ref: PathLike, eval: PathLike, *, workers: int | None = None) -> float:
         """The distance of the evaluated clips from the reference clips."""
         reference = self.embed(ref, workers=workers)
         evaluated = self.embed(eval, workers=workers)
-        return self.distance(reference.vectors, evaluated.vectors)
+        return self.distance(*self.points(reference, evaluated))
+
+
+def _refuse_moments(metric: str, *sides: EmbeddingSet) -> None:
+    for side in sides:
+        if side.moments_only:
+            raise UsageError(f"{metric} needs embeddings, not a {side.note}: that is for FAD.")
 
 
 @final
@@ -321,8 +351,13 @@ class KAD(AudioMetric):
 
     def measure(self, reference: EmbeddingSet, evaluated: EmbeddingSet) -> Measurement:
         """The kernel distance and its bandwidth."""
-        result = self._kernel_distance(reference.vectors, evaluated.vectors)
+        result = self._kernel_distance(*self.points(reference, evaluated))
         return Measurement(result.value, kernel=result)
+
+    def points(self, reference: EmbeddingSet, evaluated: EmbeddingSet) -> tuple[Array, Array]:
+        """Clip vectors or frames of both sets, but not moments."""
+        _refuse_moments(self.name, reference, evaluated)
+        return super().points(reference, evaluated)
 
     def _kernel_distance(self, ref: Array, test: Array) -> KernelDistance:
         _require_two(self.name, ref, test)
@@ -372,6 +407,8 @@ class OTAD(AudioMetric):
         compat: str | None = None,
         **options: Unpack[EmbeddingOptions],
     ) -> None:
+        if options.get("frames") is not None:
+            raise UsageError("OTAD compares clips: frames (--frames) belong to FAD and KAD.")
         if compat not in (None, COMPAT):
             raise UsageError(f"compat must be {COMPAT!r}, not {compat!r}.")
         meant = explain_compat(model, compat)
@@ -404,6 +441,14 @@ class OTAD(AudioMetric):
         self.adapter, self.card = loaded.network, loaded.card
         if loaded.spec is not self.spec:
             self._take_features_of(loaded.spec)
+
+    def points(self, reference: EmbeddingSet, evaluated: EmbeddingSet) -> tuple[Array, Array]:
+        """The clip vectors of both sets."""
+        _refuse_moments(self.name, reference, evaluated)
+        for side in (reference, evaluated):
+            if side.frames is not None:
+                raise UsageError(f"OTAD compares clips, not {side.note}: that is for FAD and KAD.")
+        return super().points(reference, evaluated)
 
     def distance(self, ref: Array, test: Array) -> float:
         """The debiased transport cost between two sets of embeddings."""
@@ -440,7 +485,7 @@ class OTAD(AudioMetric):
         self, reference: EmbeddingSet, evaluated: EmbeddingSet
     ) -> OTADDiagnostics:
         """The same for sets that are embedded already."""
-        result = self.transport(reference.vectors, evaluated.vectors)
+        result = self.transport(*self.points(reference, evaluated))
         minimum = self.spec.minimum_samples / self.spec.sample_rate
         return OTADDiagnostics(
             score=result.value,

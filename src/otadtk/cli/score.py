@@ -11,7 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from otadtk.cli.auditing import add_audit_option, audit_only, describe
-from otadtk.cli.command import EXIT_CODES, add_common_options, check_output, execute, positive_int
+from otadtk.cli.command import (
+    EXIT_CODES,
+    add_common_options,
+    add_source_options,
+    check_output,
+    execute,
+    positive_int,
+)
 from otadtk.cli.options import add_metric_options, check_metric_options, make_metrics
 from otadtk.cli.reporting import add_report_options, check_report_options, write_reports
 from otadtk.cli.worst import print_worst
@@ -40,8 +47,13 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EXIT_CODES,
     )
     parser.add_argument("model", help="an encoder of otadtk-list-models, or path/to/file.py:Class")
-    parser.add_argument("ref", type=Path, help="folder (or file) of reference clips")
-    parser.add_argument("eval", type=Path, help="folder (or file) of evaluated clips")
+    parser.add_argument(
+        *("ref",),
+        type=Path,
+        help="reference clips: a folder or file of audio, or embeddings (.npy, .npz, .parquet, "
+        ".otadpack, a folder of .npy)",
+    )
+    parser.add_argument("eval", type=Path, help="evaluated clips, likewise")
     add_metric_options(parser)
     statistics = parser.add_argument_group("statistics (every metric)")
     statistics.add_argument(
@@ -80,6 +92,7 @@ def _parser() -> argparse.ArgumentParser:
     add_report_options(parser)
     parser.add_argument("--csv", type=Path, metavar="CSV", help="append each score as one row")
     add_audit_option(parser)
+    add_source_options(parser)
     add_common_options(parser)
     return parser
 
