@@ -12,7 +12,8 @@ import otadtk
 LAYERS = (
     ("__main__",),
     ("cli",),
-    ("report",),
+    ("report", "document", "methods"),
+    ("comparison",),
     ("training", "scoring"),
     ("metrics",),
     ("audit", "diagnosis", "sources"),
