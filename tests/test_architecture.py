@@ -13,7 +13,7 @@ LAYERS = (
     ("__main__",),
     ("cli",),
     ("report",),
-    ("training", "scoring"),
+    ("training", "scoring", "torchmetrics"),
     ("metrics",),
     ("audit", "diagnosis", "sources"),
     ("embed",),
