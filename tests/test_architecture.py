@@ -13,7 +13,7 @@ LAYERS = (
     ("__main__",),
     ("cli",),
     ("report",),
-    ("training", "scoring", "torchmetrics"),
+    ("training", "scoring", "selftest", "torchmetrics"),
     ("metrics",),
     ("audit", "diagnosis", "sources"),
     ("embed",),
