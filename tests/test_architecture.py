@@ -12,6 +12,7 @@ import otadtk
 LAYERS = (
     ("__main__",),
     ("cli",),
+    ("experiments",),
     ("training",),
     ("metrics",),
     ("embed", "diagnosis"),
