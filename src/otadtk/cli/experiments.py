@@ -38,7 +38,7 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         metavar="DIR",
         help="labelled clips: ESC-50 as published (audio/, meta/esc50.csv), a folder per class, or "
-        "labels.csv; for mos: systems × categories",
+        "labels.csv",
     )
     parser.add_argument(
         *("-m", "--model"), nargs="+", default=["yamnet"], help="encoders (default: yamnet)"
@@ -53,13 +53,20 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--quick", action="store_true", help="a small version, in seconds")
     parser.add_argument("--no-figures", dest="figures", action="store_false", help="tables only")
     parser.add_argument(
-        "--ratings", type=Path, metavar="CSV", help="mos: submission,alg,category,criterion,mos"
+        *("--foley",),
+        type=Path,
+        metavar="DIR",
+        help="mos: <system>/<category>/*.wav and reference/<category>/*.wav (default: a small tree "
+        "is synthesised)",
     )
     parser.add_argument(
-        *("--distances",),
+        *("--ratings",),
         type=Path,
         metavar="CSV",
-        help="mos: encoder,alg,category,fad computed elsewhere, instead of --data",
+        help="mos, mos-published: submission,alg,category,criterion,mos",
+    )
+    parser.add_argument(
+        "--distances", type=Path, metavar="CSV", help="mos-published: encoder,alg,category,fad"
     )
     parser.add_argument(
         *("--peers",),
@@ -122,6 +129,7 @@ def _experiments(names: Sequence[str], options: argparse.Namespace) -> None:
         cache_dir=options.cache_dir,
         figures=options.figures,
         peers=options.peers,
+        foley=options.foley,
         ratings=options.ratings,
         distances=options.distances,
     )

@@ -18,6 +18,7 @@ EXPERIMENTS = {
     "factorial": "cost and coupling corrected alone and together, on four axes (5.3, B.2)",
     "per-sample": "which clips c_j finds, with twins in the reference and without (5.4)",
     "mos": "rank correlation with human ratings in the layout of DCASE 2023 Task 7 (5.5, B.3)",
+    "mos-published": "the same correlations from distances that others have published (B.3)",
     "regularisation": "the score against the entropic regularisation (5.6)",
     "efficiency": "time and memory of the metrics against the number of clips (5.6)",
     "invariance": "how far each fault moves a clip, against the distance to another clip (3.2)",

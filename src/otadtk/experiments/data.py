@@ -58,13 +58,17 @@ class Dataset:
         """The class of each clip."""
         return np.array([clip.label for clip in self.clips])
 
-    def subset(self, count: int, seed: int) -> Dataset:
-        """Clips of whole classes, about ``count`` of them, as many from each fold as there are."""
-        names = np.unique(self.labels)
-        rng = np.random.default_rng(seed)
-        chosen = rng.permutation(names)[: max(5, count * len(names) // max(1, len(self.clips)))]
-        kept = [i for i, clip in enumerate(self.clips) if clip.label in chosen]
-        return Dataset([self.clips[i] for i in kept], self.folds[kept])
+    def subset(self, classes: int, clips: int, seed: int) -> Dataset:
+        """So many classes at most, and of each so many clips from every fold."""
+        labels = self.labels
+        chosen = np.random.default_rng(seed).permutation(np.unique(labels))[:classes]
+        kept = [
+            int(index)
+            for label in chosen
+            for fold in np.unique(self.folds)
+            for index in np.flatnonzero((labels == label) & (self.folds == fold))[:clips]
+        ]
+        return Dataset([self.clips[i] for i in sorted(kept)], self.folds[sorted(kept)])
 
 
 def read_clips(folder: Path) -> Dataset:

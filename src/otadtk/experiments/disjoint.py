@@ -130,13 +130,11 @@ COSTS: dict[str, Callable[[Points, Points], Costs]] = {
 """What can be said of one clip against a reference, by name."""
 
 
-def ceiling(space: Space, folds: NDArray[np.int64], name: str) -> float:
+def ceiling(space: Space, folds: NDArray[np.int64], name: str, draws: int = DRAWS) -> float:
     """AUROC of a logistic regression supervised on this very fault, cross-validated in five parts."""
     sides, (kind, strength) = Sides.of(folds), FAULTS[name]
-    spoilt = sides.spoilt(list(FAULTS).index(name))
-    x = np.concatenate(
-        [space.clean()[sides.evaluated], space.spoilt(spoilt, kind, strength)]
-    )
+    spoilt = sides.spoilt(list(FAULTS).index(name), draws)
+    x = np.concatenate([space.clean()[sides.evaluated], space.spoilt(spoilt, kind, strength)])
     y = np.arange(len(x)) >= len(sides.evaluated)
     part = np.concatenate([sides.evaluated, spoilt]) % 5  # both versions of a clip on one side
     scores = np.zeros(len(x))
@@ -156,7 +154,7 @@ def _logistic(x: Points, y: NDArray[np.bool_], new: Points) -> Points:
     torch.nn.init.zeros_(layer.bias)
     inputs, target = torch.from_numpy(scale * (x - mean)), torch.from_numpy(y.astype(np.float32))
     optimiser = torch.optim.LBFGS(layer.parameters(), max_iter=100)
-    balance = torch.tensor(float((~y).sum() / y.sum()))
+    balance = torch.tensor(float((~y).sum() / max(1, y.sum())))
 
     def closure() -> torch.Tensor:
         optimiser.zero_grad()

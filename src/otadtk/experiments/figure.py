@@ -24,7 +24,7 @@ CYCLE = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, BLACK)
 MARKERS = "osD^vPX"
 METRIC_COLOURS = {"fad": ORANGE, "kad": PURPLE, "sinkhorn": BLUE, "exact": BLACK}
 METRIC_NAMES = {"fad": "FAD", "kad": "KAD", "sinkhorn": "Sinkhorn", "exact": "Exact OT"}
-_STYLE: dict[str, Any] = {
+_STYLE: Any = {
     "font.size": 8,
     "axes.labelsize": 8,
     "axes.titlesize": 8,

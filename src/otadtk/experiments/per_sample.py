@@ -47,10 +47,10 @@ def tasks(config: PerSampleConfig, source: Source) -> list[Task]:
                 for turn in range(config.draws):
                     found.append(_with_twins(config, own, variant, kind, turn))
         for name in FAULTS:
-            found.append(_ceiling(own, name))
+            found.append(_ceiling(config, own, name))
             for variant in own.variants:
                 for turn in range(config.disjoint_draws):
-                    found.append(_disjoint(own, variant, name, turn))
+                    found.append(_disjoint(config, own, variant, name, turn))
     return found
 
 
@@ -71,9 +71,7 @@ def _twin_plan(config: PerSampleConfig, total: int) -> Plan:
     return (*clean_plan(total), *dict.fromkeys(spoilt))
 
 
-def _with_twins(
-    config: PerSampleConfig, own: Embedded, variant: str, kind: str, turn: int
-) -> Task:
+def _with_twins(config: PerSampleConfig, own: Embedded, variant: str, kind: str, turn: int) -> Task:
     def compute() -> list[Row]:
         labels = own.dataset.labels
         space = own.space(_twin_plan(config, len(labels)), variant)
@@ -93,7 +91,9 @@ def _with_twins(
         head: Row = {"part": "twins", "model": own.model, "variant": variant}
         head |= {"contamination": kind, "seed": turn}
         return [
-            head | {"cost": cost} | _summary(mask, COSTS[cost](clean[reference], evaluated[reference]))
+            head
+            | {"cost": cost}
+            | _summary(mask, COSTS[cost](clean[reference], evaluated[reference]))
             for cost in ("c_j, Sinkhorn", "c_j, exact")
         ]
 
@@ -131,10 +131,10 @@ def _summary(mask: NDArray[np.bool_], costs: Points | NDArray[np.float64]) -> Ro
     return row
 
 
-def _disjoint(own: Embedded, variant: str, name: str, turn: int) -> Task:
+def _disjoint(config: PerSampleConfig, own: Embedded, variant: str, name: str, turn: int) -> Task:
     def compute() -> list[Row]:
         folds = own.dataset.folds
-        space = own.space(plan(folds), variant)
+        space = own.space(plan(folds, config.disjoint_draws), variant)
         x, y, spoilt = mixture(space, Sides.of(folds), name, turn)
         head: Row = {"part": "disjoint", "model": own.model, "variant": variant}
         head |= {"contamination": name, "seed": turn}
@@ -146,12 +146,13 @@ def _disjoint(own: Embedded, variant: str, name: str, turn: int) -> Task:
     return Task(f"disjoint {own.model} {variant} {name} {turn}", compute)
 
 
-def _ceiling(own: Embedded, name: str) -> Task:
+def _ceiling(config: PerSampleConfig, own: Embedded, name: str) -> Task:
     def compute() -> list[Row]:
         folds = own.dataset.folds
         row: Row = {"part": "disjoint", "model": own.model, "variant": "raw"}
         row |= {"contamination": name, "seed": 0, "cost": "supervised"}
-        return [row | {"auroc": ceiling(own.space(plan(folds), "raw"), folds, name)}]
+        space = own.space(plan(folds, config.disjoint_draws), "raw")
+        return [row | {"auroc": ceiling(space, folds, name, config.disjoint_draws)}]
 
     return Task(f"ceiling {own.model} {name}", compute)
 

@@ -112,13 +112,17 @@ def draw(rows: Sequence[Row]) -> dict[str, Figure]:
     with panels(1, len(models), width=PAGE, height=3.3, sharex=True) as drawn:
         for place, model in zip(drawn[1], models, strict=True):
             _dots(place, select(disjoint, model=model), str(model))
-        drawn[1][0].legend(loc="upper left", bbox_to_anchor=(-0.4, -0.18), ncols=7, columnspacing=1.0)
+        drawn[1][0].legend(
+            loc="upper left", bbox_to_anchor=(-0.4, -0.18), ncols=7, columnspacing=1.0
+        )
     return figures | {"disjoint": drawn[0]}
 
 
 def _boxes(axes: Axes, rows: Sequence[Row], kind: str) -> None:
     labels = []
-    groups = [(m, v) for m in distinct(rows, "model") for v in distinct(select(rows, model=m), "variant")]
+    groups = [
+        (m, v) for m in distinct(rows, "model") for v in distinct(select(rows, model=m), "variant")
+    ]
     for number, (model, variant) in enumerate(groups):
         own = select(rows, model=model, variant=variant)
         for side, colour, shift in (("clean", BLUE, -0.18), ("bad", RED, 0.18)):

@@ -176,6 +176,4 @@ def _task(config: RankOneConfig, own: Embedded, condition: str, rate: float, see
     return Task(f"{own.model} {condition} {rate} {seed}", compute)
 
 
-
-
 EXPERIMENT = Experiment("rank-one", RankOneConfig(), QUICK, tasks, tables, draw)

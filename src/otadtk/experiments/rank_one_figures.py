@@ -87,9 +87,7 @@ def _bars(axes: Axes, rows: Sequence[Row]) -> None:
     axes.legend(loc="upper right")
 
 
-def _theorem(
-    axes: Axes, rows: Sequence[Row], along: str, label: str, by: str, symbol: str
-) -> None:
+def _theorem(axes: Axes, rows: Sequence[Row], along: str, label: str, by: str, symbol: str) -> None:
     chosen = distinct(rows, by)
     chosen = chosen[:: max(1, (len(chosen) - 1) // 3)]
     for number, value in enumerate(chosen):
@@ -109,4 +107,5 @@ def _theorem(
     axes.minorticks_off()
     axes.set_xlabel(label)
     axes.set_ylabel("FAD / W₂²")
+    axes.set_ylim(top=5e3)
     axes.legend(ncols=2)

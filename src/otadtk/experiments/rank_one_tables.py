@@ -39,7 +39,12 @@ def advantage(
 def tables(rows: Sequence[Row]) -> list[Table]:
     """All tables of the experiment."""
     data = select(rows, part="data")
-    return [_ratios(data), _agreement(data), _kernel(data), *theorem_tables(select(rows, part=PART))]
+    return [
+        _ratios(data),
+        _agreement(data),
+        _kernel(data),
+        *theorem_tables(select(rows, part=PART)),
+    ]
 
 
 def _ratios(rows: Sequence[Row]) -> Table:

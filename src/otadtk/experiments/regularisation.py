@@ -98,7 +98,10 @@ def tables(rows: Sequence[Row]) -> list[Table]:
                     cells.append(
                         [
                             f"{model}, {variant}, {epsilon}{unit}",
-                            *(spread(column(own, kind).tolist(), 5) for kind in ("sharp", "entropic")),
+                            *(
+                                spread(column(own, kind).tolist(), 5)
+                                for kind in ("sharp", "entropic")
+                            ),
                             str(own[0]["regime"]),
                             f"{column(own, 'iterations').mean():.0f}",
                             f"{column(own, 'gap').max():.0e}",
@@ -131,9 +134,7 @@ def draw(rows: Sequence[Row]) -> dict[str, Figure]:
                     continue
                 for kind, colour in (("sharp", BLUE), ("entropic", ORANGE)):
                     ordered = sorted(distinct(own, "absolute_epsilon"), key=float)
-                    means = [
-                        column(select(own, absolute_epsilon=e), kind).mean() for e in ordered
-                    ]
+                    means = [column(select(own, absolute_epsilon=e), kind).mean() for e in ordered]
                     dash = "-" if variant == "raw" else "--"
                     place.plot(
                         *([float(e) for e in ordered], means, dash),

@@ -27,6 +27,7 @@ from otadtk.experiments.figure import save
 from otadtk.experiments.rows import Row, read_rows, write_rows
 from otadtk.experiments.table import Table
 from otadtk.store import EmbeddingStore
+from otadtk.weights import digest_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,10 +48,12 @@ class Request:
     figures: bool = True
     peers: Path | None = None
     """Folder with kadtk and otadtk 0.1.2 unpacked (equivalence)."""
+    foley: Path | None = None
+    """Folder of generated clips, systems × categories, with a reference (mos)."""
     ratings: Path | None = None
-    """CSV of human ratings (mos)."""
+    """CSV of human ratings (mos, mos-published)."""
     distances: Path | None = None
-    """CSV of distances computed elsewhere, to correlate with the ratings (mos)."""
+    """CSV of distances computed elsewhere (mos-published)."""
 
 
 class Source:
@@ -61,6 +64,11 @@ class Source:
         self.store = EmbeddingStore(request.cache_dir)
         self._dataset: Dataset | None = None
         self._embedded: dict[str, Embedded] = {}
+        self._kept: list[object] = []
+
+    def keep(self, thing: object) -> None:
+        """Keep something, such as a temporary folder, for as long as the run lasts."""
+        self._kept.append(thing)
 
     @property
     def dataset(self) -> Dataset:
@@ -70,19 +78,18 @@ class Source:
                 raise UsageError("This experiment needs labelled clips: --data path/to/ESC-50.")
             self._dataset = read_clips(self.request.data)
             if self.request.quick:
-                self._dataset = self._dataset.subset(QUICK_CLIPS, seed=0)
+                self._dataset = self._dataset.subset(*QUICK_SUBSET, seed=0)
         return self._dataset
 
     def embedded(self, model: str) -> Embedded:
         """The dataset through one model."""
         if model not in self._embedded:
-            self._embedded[model] = Embedded(
-                self.dataset, model, self.store, self.request.workers
-            )
+            self._embedded[model] = Embedded(self.dataset, model, self.store, self.request.workers)
         return self._embedded[model]
 
 
-QUICK_CLIPS = 60
+QUICK_SUBSET = (5, 2)
+"""Classes, and clips of each in a fold, of a quick run."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +173,7 @@ def _record(experiment: Experiment, config: Any, source: Source) -> dict[str, An
         },
         "clips": len(clips),
         "clip_list": hashlib.sha256(names.encode()).hexdigest() if clips else None,
-        "inputs": [path.name for path in (request.ratings, request.distances) if path],
+        "inputs": {p.name: digest_of(p) for p in (request.ratings, request.distances) if p},
         "otadtk": __version__,
         "varies_between_runs": list(experiment.timed),
     }

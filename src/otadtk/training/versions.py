@@ -56,7 +56,9 @@ class VersionSet:
         """The row of each clip's version of a kind (of that strength), −1 where it has none."""
         found = np.full(int(self.clip.max()) + 1, -1, dtype=np.int64)
         of_kind = self.kind == kind
-        chosen = np.flatnonzero(of_kind if strength is None else of_kind & (self.strength == strength))
+        chosen = np.flatnonzero(
+            of_kind if strength is None else of_kind & (self.strength == strength)
+        )
         found[self.clip[chosen]] = chosen
         return found
 
