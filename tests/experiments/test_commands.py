@@ -143,11 +143,11 @@ class TestEquivalence:
         (["rank-one", "--data", "nowhere"], "There is no folder nowhere"),
         (["mos", "--foley", "nowhere"], "--foley needs the ratings"),
         (["mos-published"], "mos-published needs --distances CSV"),
-        (["mos-published", "--distances", "no.csv", "--ratings", "no.csv"], "no.csv"),
+        (["mos-published", "--distances", "no.csv", "--ratings", "no.csv"], "no file no.csv"),
         (["show", "rank-one"], "run otadtk-experiments rank-one first"),
         (["page"], "Name the one page"),
         (["page", "no.md"], "no.md cannot be read"),
-        (["rank-one", "--model", "pans", "--data", "."], "error"),
+        (["rank-one", "--model", "pans", "--data", "."], "Unknown model 'pans'"),
     ],
 )
 def test_bad_input_is_one_line(

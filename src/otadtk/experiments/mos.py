@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from otadtk.embed import LazyEncoder, embed
 from otadtk.errors import UsageError
@@ -15,11 +17,6 @@ from otadtk.experiments.measures import measure
 from otadtk.experiments.mos_show import draw, tables
 from otadtk.experiments.rows import Row
 from otadtk.experiments.run import Experiment, Source, Task
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-import numpy as np
 
 _VARIANTS = ("raw", "agnostic", "native")
 
@@ -47,9 +44,8 @@ def tasks(config: MosConfig, source: Source) -> list[Task]:
         folder, ratings, origin = request.foley, request.ratings, "DCASE 2023 Task 7 layout"
     else:
         # the store goes by content: clips that are synthesised again are not embedded again
-        keeper = tempfile.TemporaryDirectory(prefix="otadtk-foley-")
-        source.keep(keeper)
-        folder = Path(keeper.name)
+        temporary = tempfile.TemporaryDirectory(prefix="otadtk-foley-")
+        folder = Path(source.closing.enter_context(temporary))
         ratings = synthesise_foley(
             folder, systems=config.systems, clips=config.clips, seed=config.seed
         )

@@ -9,6 +9,7 @@ import logging
 import shutil
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,11 +65,8 @@ class Source:
         self.store = EmbeddingStore(request.cache_dir)
         self._dataset: Dataset | None = None
         self._embedded: dict[str, Embedded] = {}
-        self._kept: list[object] = []
-
-    def keep(self, thing: object) -> None:
-        """Keep something, such as a temporary folder, for as long as the run lasts."""
-        self._kept.append(thing)
+        self.closing = ExitStack()
+        """What is to be cleared away when the run ends, such as temporary folders."""
 
     @property
     def dataset(self) -> Dataset:
@@ -126,6 +124,7 @@ def run(experiment: Experiment, request: Request) -> list[Path]:
     until the last one is there.
     """
     config = experiment.quick if request.quick else experiment.config
+    _check(request)
     source = Source(request)
     if experiment.needs_data:
         logger.info("%s: %d clips", experiment.name, len(source.dataset.clips))
@@ -134,7 +133,8 @@ def run(experiment: Experiment, request: Request) -> list[Path]:
     digest = hashlib.sha256(json.dumps(record, sort_keys=True).encode()).hexdigest()[:12]
     parts = request.out / f".{experiment.name}-{digest}"
     parts.mkdir(exist_ok=True)
-    rows = _all_rows(experiment, experiment.tasks(config, source), parts, request)
+    with source.closing:
+        rows = _all_rows(experiment, experiment.tasks(config, source), parts, request)
     target = request.out / f"{experiment.name}.csv"
     write_rows(target, rows)
     described = request.out / f"{experiment.name}.json"
@@ -157,6 +157,15 @@ def show(experiment: Experiment, results: Path, *, figures: bool = True) -> list
             save(figure, place)
             written += [place.with_name(f"{place.name}.{kind}") for kind in ("svg", "pdf")]
     return written
+
+
+def _check(request: Request) -> None:
+    """Refuse names and files that are not there before any work is done."""
+    for model in request.models:
+        get_spec(model)
+    for path in (request.ratings, request.distances):
+        if path is not None and not path.is_file():
+            raise UsageError(f"There is no file {path}.")
 
 
 def _record(experiment: Experiment, config: Any, source: Source) -> dict[str, Any]:
