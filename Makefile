@@ -42,6 +42,7 @@ lint: $(INSTALLED)
 
 bench: setup
 	@test -n "$(DATA)" || { echo "make bench needs a folder of audio: make bench DATA=path" >&2; exit 2; }
+	$(BIN)/python benchmarks/solver.py "$(DATA)"
 	$(BIN)/python benchmarks/embedding.py "$(DATA)"
 	$(BIN)/python benchmarks/encoders.py
 

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,14 @@ SILENCE_PEAK = 1e-4
 FULL_SCALE = 0.999
 CLIPPED_FRACTION = 1e-3
 """A clip counts as clipped when this share of its samples lies in runs of three at full scale."""
+MOSTLY = 0.5
+"""A clip counts as mostly silent when more than this share of its time lies below SILENCE_PEAK."""
+NOT_FINITE = "it contains NaN or infinite samples"
+
+_SILENCE_SECONDS = 0.01
+"""Silence is measured in windows of this length: shorter ones are zero crossings."""
+_LENGTH_UNKNOWN = 0x7FFFF000
+"""Programs that write to a pipe promise this many bytes or more, because they cannot know."""
 
 _BLOCK_FRAMES = 1 << 18
 
@@ -36,18 +45,29 @@ Samples = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Audit:
-    """What decoding one clip showed; ``clipped`` is the share of samples in full-scale runs."""
+    """What decoding one clip showed.
+
+    ``clipped`` is the share of samples in full-scale runs, ``silent`` the share of time below
+    SILENCE_PEAK, ``missing`` the share of the audio that a header promises and the file does not
+    hold. ``None`` is not known: entries of older stores lack these.
+    """
 
     seconds: float
     sample_rate: int
     channels: int
     peak: float
     clipped: float
+    rms: float | None = None
+    silent: float | None = None
+    missing: float | None = None
 
     def flags(self, minimum_seconds: float) -> tuple[str, ...]:
-        """What is odd about the clip though it can be scored: silent, clipped, short."""
+        """What is odd about the clip though it can be scored, by name."""
+        all_silent = self.peak < SILENCE_PEAK
         checks = {
-            "silent": self.peak < SILENCE_PEAK,
+            "silent": all_silent,
+            "mostly-silent": not all_silent and (self.silent or 0.0) > MOSTLY,
+            "truncated": (self.missing or 0.0) > 0.0,
             "clipped": self.clipped >= CLIPPED_FRACTION,
             "short": self.seconds < minimum_seconds,
         }
@@ -124,7 +144,7 @@ class AudioReader:
     def audit(self) -> Audit:
         """What was seen of the file, once it has been read to its end."""
         assert self._tally is not None, "the file has not been read"
-        return self._tally.audit()
+        return self._tally.audit(missing=_missing_share(self._path))
 
 
 class _Tally:
@@ -135,13 +155,15 @@ class _Tally:
         self._channels = channels
         self._peak = 0.0
         self._clipped = 0
+        self._squares = 0.0
+        self._silent = 0
         self.frames = 0
 
     def add(self, block: Samples) -> None:
         magnitude = np.abs(block)
         peak = float(magnitude.max(initial=0.0))
         if not np.isfinite(peak):  # a NaN or an infinity anywhere makes the maximum so
-            raise AudioError("it contains NaN or infinite samples")
+            raise AudioError(NOT_FINITE)
         if peak >= FULL_SCALE and len(block) >= 3:
             full = magnitude >= FULL_SCALE
             run = full[:-2] & full[1:-1] & full[2:]
@@ -151,9 +173,12 @@ class _Tally:
             inside[2:] |= run
             self._clipped += int(inside.sum())
         self._peak = max(self._peak, peak)
+        self._squares += float(np.square(block, dtype=np.float64).sum())
+        self._silent += _silent_frames(magnitude, round(_SILENCE_SECONDS * self._sample_rate))
         self.frames += len(block)
 
-    def audit(self) -> Audit:
+    def audit(self, missing: float) -> Audit:
+        """The facts of all blocks together."""
         samples = max(1, self.frames * self._channels)
         return Audit(
             seconds=self.frames / self._sample_rate,
@@ -161,7 +186,39 @@ class _Tally:
             channels=self._channels,
             peak=self._peak,
             clipped=self._clipped / samples,
+            rms=(self._squares / samples) ** 0.5,
+            silent=self._silent / max(1, self.frames),
+            missing=missing,
         )
+
+
+def _silent_frames(magnitude: Samples, window: int) -> int:
+    """How many frames lie in windows that stay below SILENCE_PEAK on every channel."""
+    if len(magnitude) == 0:
+        return 0
+    starts = np.arange(0, len(magnitude), max(1, window))
+    peaks = np.maximum.reduceat(magnitude.max(axis=1), starts)
+    lengths = np.diff(starts, append=len(magnitude))
+    return int(lengths[peaks < SILENCE_PEAK].sum())
+
+
+def _missing_share(path: Path) -> float:
+    """The share of the audio that the header of a wav or aiff file promises and the file lacks.
+
+    libsndfile reads what is there and says nothing of the rest.
+    """
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        container = file.read(12)
+        orders: dict[bytes, Literal["little", "big"]] = {b"RIFF": "little", b"FORM": "big"}
+        order = orders.get(container[:4])
+        while order is not None and len(chunk := file.read(8)) == 8:
+            promised = int.from_bytes(chunk[4:], order)
+            if chunk[:4] in (b"data", b"SSND"):
+                held = size - file.tell()
+                return 1.0 - held / promised if held < promised < _LENGTH_UNKNOWN else 0.0
+            file.seek(promised + promised % 2, os.SEEK_CUR)  # chunks start at even places
+    return 0.0
 
 
 def _decode(path: Path) -> Iterator[tuple[Samples, int]]:

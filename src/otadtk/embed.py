@@ -43,15 +43,22 @@ class BadClip:
 
 @dataclass(frozen=True)
 class EmbeddingSet:
-    """The vectors ``(n, d)`` of a set of clips, with what is known of each; ``bad`` were left out."""
+    """The vectors ``(n, d)`` of a set of clips, with what is known of each; ``bad`` were left out.
+
+    An audit is ``None`` where only the embedding is known, not the audio.
+    """
 
     vectors: NDArray[np.float32]
     files: tuple[Path, ...]
-    audits: tuple[Audit, ...]
+    audits: tuple[Audit | None, ...]
     digests: tuple[str, ...]
     bad: tuple[BadClip, ...]
     encoded: int
     """How many clips went through the network; the others came from the store."""
+
+    def flags(self, minimum_seconds: float) -> list[tuple[str, ...]]:
+        """What is odd about each clip; below ``minimum_seconds`` a clip counts as short."""
+        return [audit.flags(minimum_seconds) if audit else () for audit in self.audits]
 
 
 class LazyEncoder:

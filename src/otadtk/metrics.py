@@ -20,9 +20,9 @@ from otadtk.adapter.network import Adapter
 from otadtk.adapter.published import COMPAT
 from otadtk.adapter.volume import VolumeSummary, volume_summary
 from otadtk.device import resolve_device
-from otadtk.diagnosis import OTADDiagnostics
+from otadtk.diagnosis import Evidence, OTADDiagnostics
 from otadtk.distances.frechet import frechet_distance
-from otadtk.distances.kernel import BandwidthRule, KernelName, kernel_distance
+from otadtk.distances.kernel import BandwidthRule, KernelDistance, KernelName, kernel_distance
 from otadtk.distances.regime import forecast
 from otadtk.distances.result import DivergenceKind, EpsilonScale
 from otadtk.distances.transport import (
@@ -181,6 +181,17 @@ class EmbeddingOptions(TypedDict, total=False):
     """Embed again what the store has."""
 
 
+@dataclass(frozen=True)
+class Measurement:
+    """A score, and what else its metric found on the way."""
+
+    score: float
+    diagnostics: OTADDiagnostics | None = None
+    """OTAD's costs of single clips."""
+    kernel: KernelDistance | None = None
+    """KAD's bandwidth."""
+
+
 class AudioMetric(ABC):
     """A distance between two folders of audio through one encoder. Subclasses say which distance."""
 
@@ -211,6 +222,10 @@ class AudioMetric(ABC):
     @abstractmethod
     def distance(self, ref: Array, test: Array) -> float:
         """The distance of two sets of embeddings."""
+
+    def measure(self, reference: EmbeddingSet, evaluated: EmbeddingSet) -> Measurement:
+        """The distance of two embedded sets, with what this metric knows beside it."""
+        return Measurement(self.distance(reference.vectors, evaluated.vectors))
 
     @final
     def embed(self, place: PathLike, *, workers: int | None = None) -> EmbeddingSet:
@@ -268,10 +283,18 @@ class KAD(AudioMetric):
 
     def distance(self, ref: Array, test: Array) -> float:
         """The kernel distance of two sets of embeddings."""
+        return self._kernel_distance(ref, test).value
+
+    def measure(self, reference: EmbeddingSet, evaluated: EmbeddingSet) -> Measurement:
+        """The kernel distance and its bandwidth."""
+        result = self._kernel_distance(reference.vectors, evaluated.vectors)
+        return Measurement(result.value, kernel=result)
+
+    def _kernel_distance(self, ref: Array, test: Array) -> KernelDistance:
         _require_two(self.name, ref, test)
         result = kernel_distance(ref, test, bandwidth=self.bandwidth)
         logger.info("KAD bandwidth %.6g (%s)", result.bandwidth, result.bandwidth_rule)
-        return result.value
+        return result
 
 
 @dataclass(frozen=True)
@@ -356,6 +379,11 @@ class OTAD(AudioMetric):
         """The full result of the solver for two sets of embeddings."""
         return _transport(ref, test, self.adapter, self.settings, self.device)
 
+    def measure(self, reference: EmbeddingSet, evaluated: EmbeddingSet) -> Measurement:
+        """The score with the diagnostics of every clip."""
+        diagnostics = self.diagnose_embedded(reference, evaluated)
+        return Measurement(diagnostics.score, diagnostics)
+
     def volume(self, embeddings: Array) -> VolumeSummary | None:
         """How the adapter changes volumes around these embeddings; ``None`` without an adapter."""
         if self.adapter is None:
@@ -382,9 +410,14 @@ class OTAD(AudioMetric):
             model_name=self.model_name,
             variant=self.variant,
             epsilon=self.settings.epsilon,
-            flags=[audit.flags(minimum) for audit in evaluated.audits],
+            flags=evaluated.flags(minimum),
             transport=result,
             volume=self.volume(evaluated.vectors),
+            reference_files=list(reference.files),
+            evidence=Evidence(
+                *(reference, evaluated, self._encoder, self._store),
+                *(self.settings, self.adapter, self.card),
+            ),
         )
 
     def score_individual(

@@ -33,12 +33,12 @@ FORMAT = "otadtk-store/1"
 _DIGEST_BYTES = 32
 _STALE_SECONDS = 24 * 3600
 
-Kind = Literal["clip", "frames"]
+Kind = Literal["clip", "frames", "labels"]
 
 
 @dataclass(frozen=True)
 class StoredClip:
-    """One entry: the clip vector ``(d,)`` or the frames ``(n, d)``, and the audit of the audio."""
+    """One entry: the clip vector ``(d,)``, the frames ``(n, d)`` or the class scores, and the audit."""
 
     values: NDArray[np.float32]
     audit: Audit

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from otadtk import OTAD, __version__, compute_fad, compute_kad
+from otadtk import OTAD, __version__, compute_fad, compute_kad, compute_otad
 from otadtk.adapter.files import save_adapter
 from otadtk.adapter.network import RiemannianAdapter
 from otadtk.cli.score import main
@@ -44,6 +44,24 @@ def test_other_metrics(
     x, y = (OTAD("logmel").embed(folder).vectors for folder in folders)
     assert out == f"{flag[2:].upper()}: {compute(x, y):.6f}\n"
     assert ("bandwidth" in err) == (flag == "--kad")
+
+
+def test_several_metrics_in_one_run(
+    folders: Folders, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "scores.csv"
+    arguments = ["--metrics", "kad,otad,fad,otad", "--bandwidth", 3, "--epsilon", 2]
+    assert run("logmel", *folders, *arguments, "--csv", target) == 0
+    out, err = capsys.readouterr()
+    x, y = (OTAD("logmel").embed(folder).vectors for folder in folders)
+    assert out.splitlines() == [
+        f"KAD: {compute_kad(x, y, bandwidth=3.0):.6f}",
+        f"OTAD: {compute_otad(x, y, epsilon=2.0):.6f}",
+        f"FAD: {compute_fad(x, y):.6f}",
+    ]
+    assert err.count("reference clips") == 1
+    with target.open(newline="") as file:
+        assert [row["metric"] for row in csv.DictReader(file)] == ["KAD", "OTAD", "FAD"]
 
 
 def test_bandwidth(folders: Folders, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,6 +15,7 @@ from otadtk.distances.frechet import frechet_distance
 from otadtk.distances.gradient import sinkhorn_loss
 from otadtk.distances.kernel import kernel_distance
 from otadtk.distances.median import median_distance
+from otadtk.distances.pairs import PairDistances
 from otadtk.distances.sinkhorn import sinkhorn_divergence
 from otadtk.errors import UsageError
 
@@ -101,7 +102,9 @@ def test_kad_of_one_distribution_is_zero_on_average():
 @pytest.mark.parametrize("n", [2, 3, 4, 5, 1500])
 def test_the_median_is_the_lower_one_and_exact(n):
     points = torch.randn(n, 4, generator=torch.Generator().manual_seed(n))
-    assert median_distance(points) == pytest.approx(float(torch.pdist(points).median()), rel=1e-6)
+    assert median_distance(PairDistances(points)) == pytest.approx(
+        float(torch.pdist(points).median()), rel=1e-6
+    )
 
 
 def test_a_bracket_that_misses_is_widened():
@@ -109,7 +112,7 @@ def test_a_bracket_that_misses_is_widened():
     rng = np.random.default_rng(4)
     points = np.concatenate([rng.normal(size=(1200, 1)) * 0.1, 5 + np.zeros((800, 1))])
     expected = float(torch.pdist(torch.tensor(points)).median())
-    assert median_distance(torch.tensor(points)) == pytest.approx(expected, rel=1e-3)
+    assert median_distance(PairDistances(torch.tensor(points))) == pytest.approx(expected, rel=1e-3)
 
 
 @settings(max_examples=25, deadline=None)

@@ -147,3 +147,23 @@ def test_the_published_arithmetic(scale, score, transport, first):
     truth = sinkhorn_divergence(x, y)
     assert abs(truth.xy.value - result.xy.value) <= result.xy.value_error + 1e-4 * transport
     assert result.xy.converged == (scale == 0.3)
+
+
+@pytest.mark.parametrize("scale", [0.3, 1.0, 40.0])
+@pytest.mark.parametrize("repeated", [False, True])
+def test_shares_are_the_columns_of_the_plan(scale, repeated):
+    """Against the plan written out, in every regime, with and without repeated points."""
+    x, y = clouds(3, n=30, m=25, scale=scale)
+    if repeated:
+        x[5:9], y[3] = x[4], y[2]
+    result = sinkhorn_divergence(x, y, potentials=True)
+    f, g = result.xy.potentials
+    cost = np.square(x[:, None] - y[None]).sum(axis=2)
+    plan = np.exp((f[:, None] + g - cost) / 0.1) / cost.size
+    for j in (0, 3, 24):
+        assert result.shares(j) == pytest.approx(plan[:, j] * len(y), abs=1e-4)
+    exact = exact_transport(x, y)
+    shares = np.stack([exact.shares(j) for j in range(len(y))], axis=1)
+    assert shares.sum(axis=0) == pytest.approx(np.ones(len(y)))
+    assert shares.mean(axis=1) == pytest.approx(np.full(len(x), 1 / len(x)))
+    assert (shares * cost).mean(axis=1).sum() == pytest.approx(exact.value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import shlex
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -27,6 +28,8 @@ def execute(
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # file names that are not UTF-8
     parsed = parser.parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    parsed.command_line = shlex.join([parser.prog, *given])
     level = logging.WARNING if getattr(parsed, "quiet", False) else logging.INFO
     try:
         with _logging_to_stderr(parser.prog, level):

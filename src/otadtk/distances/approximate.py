@@ -42,6 +42,11 @@ class ApproximateDivergence:
     """Whether every batch converged."""
 
     @property
+    def shares(self) -> None:
+        """None: there is no one plan between the whole sets."""
+        return None
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What a reader of the number should know, one sentence each."""
         repeats = "batches" if self.coupling == "minibatch" else "directions"

@@ -44,9 +44,17 @@ class ExactPlan:
 
 
 def transport_by_columns(
-    panels: CostPanels, support: Support, a: FloatArray, b: FloatArray, slack: float
+    panels: CostPanels,
+    support: Support,
+    a: FloatArray,
+    b: FloatArray,
+    slack: float,
+    enough: float = 0.0,
 ) -> ExactPlan:
-    """The optimal plan up to reduced costs of −slack, starting from a support."""
+    """The optimal plan up to reduced costs of −slack, starting from a support.
+
+    When fewer than ``enough`` pairs a row want to join, they do, and the simplex is left there.
+    """
     cost = panels.cost
     price = 4.0 * float((cost.x_squared.max().sqrt() + cost.y_squared.max().sqrt()) ** 2) + 1.0
     for _ in range(_ROUNDS):
@@ -58,6 +66,8 @@ def transport_by_columns(
         if len(grown) == len(support):
             break  # only rounding is left
         support = grown
+        if len(newcomers) < enough * len(a):
+            break
     return ExactPlan(f, g, support, basis, mass, worst, reserve)
 
 

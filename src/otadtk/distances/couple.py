@@ -59,7 +59,7 @@ class Coupler:
         wide = accumulator(cost.device)
         a, b = x.weights.to(cost.device, wide), y.weights.to(cost.device, wide)
         solved = solve_sharp_cross(
-            cost, a, b, self.epsilon, self.budget.kept_bytes, self.tolerance,
+            cost, a, b, self.epsilon, self.budget.sharp_kept_bytes, self.tolerance,
             self.max_iterations, self.progress,
         )  # fmt: skip
         return None if solved is None else self._certify(*solved, cost, x, y, "sharp")

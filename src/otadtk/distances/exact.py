@@ -16,6 +16,7 @@ from otadtk.distances.duplicates import merge_duplicates
 from otadtk.distances.panels import CostPanels
 from otadtk.distances.regime import plan_memory
 from otadtk.distances.result import FloatArray
+from otadtk.distances.shares import PlanShares, SparseShares
 from otadtk.distances.sharp import starting_pairs
 from otadtk.distances.support import Support, group_sums, near_pairs
 from otadtk.distances.validate import as_points, as_weights, check_pair
@@ -39,6 +40,8 @@ class ExactTransport:
     """Σ_j T_ij C_ij for every reference sample."""
     column_costs: FloatArray = field(repr=False)
     """Σ_i T_ij C_ij for every evaluated sample."""
+    shares: PlanShares = field(repr=False)
+    """Gives column j of the plan as shares of sample j's mass."""
     converged: bool = True
     """The simplex ends at the optimum."""
     notes: tuple[str, ...] = (
@@ -113,4 +116,5 @@ def exact_transport(
         gap=(value - dual) / value if value > 0 else 0.0,
         row_costs=cloud_x.spread(group_sums(used.rows, products, n)),
         column_costs=cloud_y.spread(group_sums(used.columns, products, m)),
+        shares=SparseShares(cloud_x, cloud_y, plan.basis, plan.mass),
     )

@@ -12,20 +12,20 @@ from torch import Tensor
 
 from otadtk.distances.cost import SquaredCost, accumulator, row_tiles
 from otadtk.distances.median import median_distance
+from otadtk.distances.pairs import TILE, PairDistances
 from otadtk.distances.validate import as_points, check_pair, check_positive
 from otadtk.errors import UsageError
 
 KernelName = Literal["gaussian", "iq", "imq"]
 BandwidthRule = Literal["eval", "ref", "pooled"]
 SCALE = 100.0
-_TILE = 1 << 19
 _TINY = 1e-8
 
 Kernel = Callable[[Tensor, float], Tensor]
 _KERNELS: dict[str, Kernel] = {
-    "gaussian": lambda squared, gamma: squared.mul_(-gamma).exp_(),
-    "iq": lambda squared, gamma: squared.mul_(gamma).add_(1.0).reciprocal_(),
-    "imq": lambda squared, gamma: squared.mul_(gamma).add_(1.0).rsqrt_(),
+    "gaussian": lambda squared, gamma: squared.mul(-gamma).exp_(),
+    "iq": lambda squared, gamma: squared.mul(gamma).add_(1.0).reciprocal_(),
+    "imq": lambda squared, gamma: squared.mul(gamma).add_(1.0).rsqrt_(),
 }
 
 
@@ -69,40 +69,35 @@ def kernel_distance(
             raise UsageError(f"{name} has one sample: pairs need two at least.")
     if kernel not in _KERNELS:
         raise UsageError(f"kernel must be one of {', '.join(_KERNELS)}, not {kernel!r}.")
-    sigma, rule = _bandwidth(bandwidth, x_, y_)
+    # nothing is computed here yet
+    within = {"ref": PairDistances(x_), "eval": PairDistances(y_)}
+    if not isinstance(bandwidth, str):
+        sigma, rule = check_positive(bandwidth, "bandwidth"), "given"
+    elif bandwidth in within:
+        sigma, rule = median_distance(within[bandwidth]), bandwidth
+    elif bandwidth == "pooled":
+        sigma, rule = median_distance(PairDistances(torch.cat([x_, y_]))), bandwidth
+    else:
+        raise UsageError(f"bandwidth must be a number, eval, ref or pooled, not {bandwidth!r}.")
     gamma = 1.0 / (2.0 * sigma**2 + _TINY)
     function = _KERNELS[kernel]
-    n, m = len(x_), len(y_)
-    xx = _pair_sum(SquaredCost(x_, x_, torch.float32), function, gamma) / (n * (n - 1))
-    yy = _pair_sum(SquaredCost(y_, y_, torch.float32), function, gamma) / (m * (m - 1))
-    cost, xy = SquaredCost(x_, y_, torch.float32), 0.0
-    for rows in row_tiles(n, m, _TILE):
-        xy += _sum(function(cost.tile(rows), gamma))
-    value = xx + yy - 2.0 * xy / (n * m)
+    # the set of the median first: its distances are still in memory, and go before the next ones
+    means = {
+        side: _mean_of_pairs(within.pop(side), function, gamma)
+        for side in sorted(within, key=lambda side: side != rule)
+    }
+    cost, cross = SquaredCost(x_, y_, torch.float32), 0.0
+    for rows in row_tiles(*cost.shape, TILE):
+        cross += _sum(function(cost.tile(rows), gamma))
+    value = means["ref"] + means["eval"] - 2.0 * cross / (len(x_) * len(y_))
     return KernelDistance(SCALE * value if scale else value, sigma, rule, kernel)
 
 
-def _pair_sum(cost: SquaredCost, function: Kernel, gamma: float) -> float:
-    """Σ_{i≠j} k_ij from the upper triangle."""
-    total = 0.0
-    for rows in row_tiles(*cost.shape, _TILE):
-        tile = function(cost.tile(rows, rows.start), gamma)
-        height = rows.stop - rows.start
-        square = tile[:, :height]
-        total += _sum(square) - _sum(square.diagonal()) + 2.0 * _sum(tile[:, height:])
-    return total
+def _mean_of_pairs(pairs: PairDistances, function: Kernel, gamma: float) -> float:
+    """Σ_{i≠j} k_ij / (n(n − 1)), which is the mean over i < j."""
+    return sum(_sum(function(tile, gamma)) for tile in pairs.tiles()) / pairs.count
 
 
 def _sum(tile: Tensor) -> float:
     """Σ, accumulated wide: row sums in float32 are exact enough, their total is not."""
     return float(tile.sum(dim=-1).sum(dtype=accumulator(tile.device)))
-
-
-def _bandwidth(bandwidth: float | str, x: Tensor, y: Tensor) -> tuple[float, str]:
-    """(σ, whose it is)."""
-    if not isinstance(bandwidth, str):
-        return check_positive(bandwidth, "bandwidth"), "given"
-    if bandwidth not in ("eval", "ref", "pooled"):
-        raise UsageError(f"bandwidth must be a number, eval, ref or pooled, not {bandwidth!r}.")
-    points = {"eval": y, "ref": x}[bandwidth] if bandwidth != "pooled" else torch.cat([x, y])
-    return median_distance(points), bandwidth

@@ -7,26 +7,25 @@ import math
 import torch
 from torch import Tensor
 
-from otadtk.distances.cost import SquaredCost, row_tiles
+from otadtk.distances.cost import SquaredCost
+from otadtk.distances.pairs import PairDistances
 
-_TILE = 1 << 19
 _SAMPLE = 1000
 _MARGIN = 0.01
 
 
-def median_distance(points: Tensor) -> float:
+def median_distance(pairs: PairDistances) -> float:
     """The lower median of ‖p_i − p_j‖ over i < j.
 
     A sample of rows brackets it; one pass counts the pairs below the bracket and keeps those
     inside; the answer is an order statistic of the kept ones. A bracket that missed is widened.
     """
-    cost = SquaredCost(points, points, torch.float32)
-    n, _ = cost.shape
-    rank = (n * (n - 1) // 2 + 1) // 2  # the lower median, counted from 1
-    margin = _MARGIN if n > _SAMPLE else 1.0
+    cost = pairs.cost
+    rank = (pairs.count + 1) // 2  # the lower median, counted from 1
+    margin = _MARGIN if len(cost.x) > _SAMPLE else 1.0
     while True:
         low, high = _bracket(cost, margin)
-        below, inside = _count(cost, low, high)
+        below, inside = _count(pairs, low, high)
         if below < rank <= below + len(inside):
             return math.sqrt(float(inside.kthvalue(rank - below).values))
         margin = min(1.0, 4.0 * margin)
@@ -47,15 +46,10 @@ def _bracket(cost: SquaredCost, margin: float) -> tuple[float, float]:
     return float(values[low]), float(values[high])
 
 
-def _count(cost: SquaredCost, low: float, high: float) -> tuple[int, Tensor]:
+def _count(pairs: PairDistances, low: float, high: float) -> tuple[int, Tensor]:
     """(pairs i < j with d² < low, the d² of those in [low, high])."""
     below, inside = 0, []
-    for rows in row_tiles(*cost.shape, _TILE):
-        tile = cost.tile(rows, rows.start)
-        height = rows.stop - rows.start
-        lower = torch.ones((height, height), dtype=torch.bool, device=tile.device).tril()
-        tile[:, :height].masked_fill_(lower, torch.inf)  # i ≥ j
-        below += int((tile < low).sum())
-        kept = tile[(tile >= low) & (tile <= high)]
-        inside.append(kept[torch.isfinite(kept)])
+    for tile in pairs.tiles():
+        below += int(torch.count_nonzero(tile < low))
+        inside.append(tile[(tile >= low) & (tile <= high) & (tile < torch.inf)])
     return below, torch.cat(inside)

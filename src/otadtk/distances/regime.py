@@ -20,8 +20,11 @@ SMOOTH_LIMIT = 50.0
 SPARSE_DENSITY = 0.05
 """Share of a self kernel above e^−(25 + log N) up to which it is truncated."""
 
-_DEFAULT_CAP = 1_700_000_000
+_DEFAULT_CAP = 1_820_000_000
 """Bytes kept by default at most: N = 20,000 fits, and beyond it streaming costs little more."""
+
+_SPARSE_BYTES_A_POINT = 12_000
+"""What a sharp plan takes beside the costs: some sixty pairs a point, in indices and copies."""
 
 
 @dataclass(frozen=True)
@@ -29,12 +32,15 @@ class Budget:
     """How much may be kept, and what the peak above the inputs will be."""
 
     kept_bytes: int
+    """For the entries of N×M that stay in memory."""
+    sharp_kept_bytes: int
+    """The same beside a sparse plan, which needs its own part."""
     forecast_bytes: int
     streaming: bool
 
 
 def default_memory() -> int:
-    """A quarter of the free memory, 1.7 GB at most."""
+    """A quarter of the free memory, 1.8 GB at most."""
     try:
         free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (ValueError, OSError, AttributeError):  # macOS does not tell
@@ -47,9 +53,10 @@ def plan_memory(n: int, m: int, d: int, item: int, max_memory: int | None) -> Bu
     limit = default_memory() if max_memory is None else max_memory
     points = 2 * (n + m) * d * item  # centred copies
     scratch = 6 * TILE_ELEMENTS * item
-    wanted = n * m * item
-    kept = max(0, min(wanted, limit - points - scratch))
-    return Budget(kept, points + scratch + kept, kept < wanted)
+    wanted, room = n * m * item, limit - points - scratch
+    kept = max(0, min(wanted, room))
+    sharp = max(0, min(wanted, room - _SPARSE_BYTES_A_POINT * (n + m)))
+    return Budget(kept, sharp, points + scratch + kept, kept < wanted)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -91,6 +92,8 @@ class Divergence:
     """The published package whose arithmetic was reproduced, if any."""
     notes: tuple[str, ...] = ()
     """What a reader of the number should know, one sentence each."""
+    shares: Callable[[int], FloatArray] | None = field(default=None, repr=False)
+    """Gives column j of the plan as shares of sample j's mass; there with the potentials."""
 
     @property
     def cj(self) -> FloatArray:

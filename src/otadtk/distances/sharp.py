@@ -28,6 +28,10 @@ _PAIRS_A_ROW = 12
 _CENTRED = 1e-2
 _CENTRING = (16.0, 4.0)
 """Multiples of ε at which the dual is solved roughly before ε itself."""
+_ENOUGH = 0.2
+"""Newcomers a row below which the simplex has done its part: Newton finishes faster than it."""
+_FIRST_REACH = 6.0
+"""Reduced cost in ε of the pairs on which ε itself is first solved roughly: the fewer the faster."""
 _CHECKS = 8
 _DENSEST = 0.1
 _FEW = 400_000
@@ -53,15 +57,24 @@ def solve_sharp_cross(
     weights_a, weights_b = a.cpu().double().numpy(), b.cpu().double().numpy()
     f_coarse, g_coarse, _ = coarse_potentials(panels, a, b)
     start = starting_pairs(panels, f_coarse, g_coarse)
-    exact = transport_by_columns(panels, start, weights_a, weights_b, slack=0.5 * epsilon)
+    exact = transport_by_columns(
+        panels, start, weights_a, weights_b, slack=0.5 * epsilon, enough=_ENOUGH
+    )
     f, g, steps = exact.f, exact.g, 0
-    # the simplex ends in a corner of the dual; a larger ε leads to its middle
-    for factor in _CENTRING:
-        centring = SparseDual(exact.support, weights_a, weights_b, factor * epsilon)
-        f, g, taken = centring.solve(f, g, _CENTRED, limit, lambda step, error: None)
-        steps += taken
     n, m = cost.shape
     cap = max(int(_DENSEST * n * m), _FEW)
+    support = exact.support
+    # the simplex ends in a corner of the dual; a larger ε leads to its middle
+    for factor in (*_CENTRING, 1.0):
+        if factor == 1.0:  # the potentials are good enough to look for the pairs that matter
+            near = near_pairs(panels, _on(f, cost), _on(g, cost), _FIRST_REACH * epsilon, cap)
+            if near is None:
+                return None
+            support = exact.support.joined(near)
+        centring = SparseDual(support, weights_a, weights_b, factor * epsilon)
+        report = partial(_report, progress, steps)
+        f, g, taken = centring.solve(f, g, _CENTRED, max(0, limit - steps), report)
+        steps += taken
     # rounding a plan to exact marginals moves the missing mass at the mean cost
     value = max(abs(float(weights_a @ f + weights_b @ g)), epsilon)
     aim = max(1e-9, min(1e-5, 0.2 * tolerance * value / max(cost.mean(a, b), epsilon)))

@@ -16,6 +16,7 @@ from otadtk.distances.legacy import COMPAT, legacy_coupling
 from otadtk.distances.plan import Progress
 from otadtk.distances.regime import plan_memory
 from otadtk.distances.result import Coupling, Divergence, DivergenceKind, EpsilonScale
+from otadtk.distances.shares import EntropicShares, PlanShares
 from otadtk.distances.validate import as_points, as_weights, check_pair, check_positive
 from otadtk.errors import UsageError
 
@@ -43,6 +44,7 @@ def sinkhorn_divergence(
     ``"entropic"`` takes the full OT_ε of Feydy et al. (2019). ``epsilon`` is absolute, or a
     multiple of the mean or median cost between the sets. ``tolerance`` is the relative duality
     gap that counts as converged; ``max_memory`` bounds the bytes above the inputs;
+    ``potentials`` keeps those of each term, and with the clouds the columns of the plan (``shares``);
     ``progress(term, iteration, marginal_error)`` is called now and then.
 
     >>> import numpy as np
@@ -68,7 +70,10 @@ def sinkhorn_divergence(
         pairs = ((x_, y_), (x_, x_), (y_, y_))
         xy, xx, yy = (legacy_coupling(p, q, epsilon, tolerance) for p, q in pairs)
         held = 6 * 4 * max(len(x_), len(y_)) ** 2
-        return assemble(xy, xx, yy, divergence, epsilon, epsilon_scale, started, held, compat)
+        shares = _shares(xy, x_, y_, a, epsilon) if potentials else None
+        return assemble(
+            xy, xx, yy, divergence, epsilon, epsilon_scale, started, held, compat, shares
+        )
     cloud_x, cloud_y = merge_duplicates(x_, a), merge_duplicates(y_, b)
     size = max(len(cloud_x.points), len(cloud_y.points))
     dtype = working_dtype(size, size, x_.shape[1], x_.device)
@@ -85,7 +90,9 @@ def sinkhorn_divergence(
     xx = _expand(xx, cloud_x, cloud_x, potentials)
     yy = _expand(yy, cloud_y, cloud_y, potentials)
     xy = _expand(xy, cloud_x, cloud_y, potentials)
-    return assemble(xy, xx, yy, divergence, epsilon, epsilon_scale, started, budget.forecast_bytes)
+    shares = _shares(xy, x_, y_, a, epsilon) if potentials else None
+    held = budget.forecast_bytes
+    return assemble(xy, xx, yy, divergence, epsilon, epsilon_scale, started, held, shares=shares)
 
 
 def assemble(
@@ -98,6 +105,7 @@ def assemble(
     started: float,
     forecast_bytes: int,
     compat: str | None = None,
+    shares: PlanShares | None = None,
 ) -> Divergence:
     """The divergence of three solved terms, with its error bar and notes."""
     if divergence == "sharp":
@@ -124,7 +132,14 @@ def assemble(
         converged=xy.converged and xx.converged and yy.converged,
         compat=compat,
         notes=_notes(xy, xx, yy, epsilon, compat),
+        shares=shares,
     )
+
+
+def _shares(xy: Coupling, x: Tensor, y: Tensor, a: Tensor, epsilon: float) -> PlanShares:
+    """The columns of the plan between the two sets."""
+    assert xy.potentials is not None
+    return EntropicShares(x, y, a, xy.potentials[0], epsilon)
 
 
 def _notes(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -74,6 +75,13 @@ class TransportResult(Protocol):
     def notes(self) -> tuple[str, ...]:
         """What a reader of the number should know, one sentence each."""
 
+    @property
+    def shares(self) -> Callable[[int], FloatArray] | None:
+        """Gives for an evaluated sample the share of its mass from each reference sample.
+
+        None where a coupling has no plan between the whole sets, as the approximations.
+        """
+
     def describe(self) -> str:
         """How the number was computed and how exact it is, in one line."""
 
@@ -100,6 +108,7 @@ def transport(
         epsilon_scale=settings.epsilon_scale,
         divergence=settings.divergence,
         max_memory=settings.max_memory,
+        potentials=True,
         compat=settings.compat,
         progress=progress,
     )

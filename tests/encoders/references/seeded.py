@@ -1,15 +1,17 @@
-"""Weights and clips from a seed: the same numbers wherever this file runs; needs numpy alone."""
+"""Weights and clips from a seed, and two recordings: the same wherever this runs; needs numpy alone."""
 
 from __future__ import annotations
 
 import math
 import zlib
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 SEED = 4
+RECORDINGS = Path(__file__).parent / "recordings.npz"
 
 
 def tensor(name: str, shape: tuple[int, ...]) -> NDArray[np.generic]:
@@ -41,7 +43,14 @@ def state(shapes: Mapping[str, tuple[int, ...]]) -> dict[str, NDArray[np.generic
 
 
 def clip(kind: str, samples: int, sample_rate: int) -> NDArray[np.float32]:
-    """A synthesised clip: ``noise``, ``silence``, ``voice`` (a gliding harmonic tone) or ``clicks``."""
+    """A clip that anyone can make again.
+
+    Synthesised: ``noise``, ``silence``, ``voice`` (a gliding harmonic tone) or ``clicks``. Or a
+    recording, ``saw`` or ``bassoon``, over and over, taken as if it were at that rate.
+    """
+    if kind in ("saw", "bassoon"):
+        with np.load(RECORDINGS) as recordings:
+            return np.resize(recordings[kind], samples).astype(np.float32) / np.float32(32768.0)
     rng = np.random.default_rng([SEED, zlib.crc32(kind.encode()), samples])
     time = np.arange(samples) / sample_rate
     # a little noise everywhere but in silence: empty bands would show rounding errors only

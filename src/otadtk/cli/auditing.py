@@ -1,0 +1,73 @@
+"""The audit on the command line: its lines on stderr with every score, or alone by ``--audit-only``."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from typing import TYPE_CHECKING
+
+from otadtk.errors import AudioError, UsageError
+
+if TYPE_CHECKING:
+    from otadtk.audit import PairAudit
+    from otadtk.embed import EmbeddingSet
+    from otadtk.metrics import AudioMetric
+
+logger = logging.getLogger(__name__)
+
+_WITH_AUDIT_ONLY = (
+    *("model", "ref", "eval", "audit_only", "device", "workers", "recursive", "on_error"),
+    *("force_emb_encode", "cache_dir", "weights", "quiet", "command_line"),
+)
+
+
+def add_audit_option(parser: argparse.ArgumentParser) -> None:
+    """``--audit-only``."""
+    parser.add_argument(
+        *("--audit-only",),
+        action="store_true",
+        help="report odd clips, duplicates and leakage between the sets; score nothing",
+    )
+
+
+def describe(metric: AudioMetric, reference: EmbeddingSet, evaluated: EmbeddingSet) -> PairAudit:
+    """Notes on what is being compared: counts, files left out, what the audit found."""
+    from otadtk.audit import audit_sets
+
+    for name, side in {"reference": reference, "evaluated": evaluated}.items():
+        cached = len(side.files) - side.encoded
+        clips = "clip" if len(side.files) == 1 else "clips"
+        logger.info("%d %s %s (%d from the cache)", len(side.files), name, clips, cached)
+    minimum = metric.spec.minimum_samples / metric.spec.sample_rate
+    audit = audit_sets(reference, evaluated, minimum_seconds=minimum)
+    for line in audit.warnings():
+        logger.warning("%s", line)
+    older = audit.reference.unknown + audit.evaluated.unknown
+    if older:
+        logger.info("nothing is known of the loudness of %d clips (no audio, or old cache)", older)
+    return audit
+
+
+def audit_only(options: argparse.Namespace) -> None:
+    """Audit the two folders; bad audio is a failure, after everything else was reported."""
+    from otadtk.metrics import FAD
+
+    for name, value in vars(options).items():
+        if name not in _WITH_AUDIT_ONLY and value not in (None, False):
+            flag = "--" + name.replace("_", "-")
+            raise UsageError(f"{flag} does nothing with --audit-only; remove one of them.")
+    metric = FAD(  # the metric that needs nothing beside embeddings
+        options.model,
+        device=options.device,
+        weights=options.weights,
+        cache_dir=options.cache_dir,
+        recursive=options.recursive,
+        on_error="skip",
+        force_recompute=options.force_emb_encode,
+    )
+    sets = [metric.embed(place, workers=options.workers) for place in (options.ref, options.eval)]
+    audit = describe(metric, *sets)
+    if any(side.bad for side in sets) and options.on_error == "fail":
+        raise AudioError("some files cannot be scored (--on-error skip leaves them out).")
+    count = len(audit.warnings())
+    print(f"audit: {count or 'no'} finding{'' if count == 1 else 's'}")

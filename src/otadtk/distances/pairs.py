@@ -1,0 +1,45 @@
+"""The squared distances of all pairs within one cloud, in tiles, kept while they fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+
+import torch
+from torch import Tensor
+
+from otadtk.distances.cost import SquaredCost, row_tiles
+
+TILE = 1 << 19
+_KEPT_BYTES = 40_000_000
+
+
+class PairDistances:
+    """‖p_i − p_j‖² over i < j; what fits stays in memory, so that a second pass is cheap."""
+
+    def __init__(self, points: Tensor) -> None:
+        self._points = points
+        self.count = len(points) * (len(points) - 1) // 2
+        self._room = _KEPT_BYTES
+        self._kept: list[Tensor] = []
+
+    @cached_property
+    def cost(self) -> SquaredCost:
+        """The costs of the cloud with itself, tile by tile."""
+        return SquaredCost(self._points, self._points, torch.float32)
+
+    def tiles(self) -> Iterator[Tensor]:
+        """Row tiles of the upper triangle with infinity where i ≥ j, to be read only."""
+        for index, rows in enumerate(row_tiles(*self.cost.shape, TILE)):
+            if index < len(self._kept):
+                yield self._kept[index]
+                continue
+            tile = self.cost.tile(rows, rows.start)
+            height = rows.stop - rows.start
+            lower = torch.ones((height, height), dtype=torch.bool, device=tile.device).tril_()
+            tile[:, :height].masked_fill_(lower, torch.inf)
+            size = tile.numel() * tile.element_size()
+            if index == len(self._kept) and size <= self._room:
+                self._kept.append(tile)
+                self._room -= size
+            yield tile
