@@ -15,13 +15,13 @@ LAYERS = (
     ("experiments", "report"),
     ("training", "scoring"),
     ("metrics",),
-    ("audit", "diagnosis"),
+    ("audit", "diagnosis", "sources"),
     ("embed",),
     ("adapter",),
     ("store", "encoders"),
     ("audio", "distances", "neighbours", "statistics", "resampling", "perturb", "synthesis"),
     ("weights",),
-    ("atomic", "device"),
+    ("atomic", "device", "sealed"),
     ("errors",),
 )
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
