@@ -12,7 +12,7 @@ import otadtk
 LAYERS = (
     ("__main__",),
     ("cli",),
-    ("report",),
+    ("experiments", "report"),
     ("training", "scoring", "selftest", "torchmetrics"),
     ("metrics",),
     ("audit", "diagnosis", "sources"),

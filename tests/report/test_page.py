@@ -72,8 +72,8 @@ def test_statistics_stand_in_the_summary(scored: Scored, tmp_path: Path) -> None
     score = scored.diagnostics.score
     options = ReportOptions(
         audio="none",
-        floor=Floor(score / 2, score / 3, score / 1.5, 0.005, 199, 0),
-        interval=Interval(0.9 * score, 1.1 * score, 0.05 * score, 20, 0),
+        floor=Floor(score / 2, score / 3, score / 1.5, 0.1 * score, 0.005, 199, 0, ()),
+        interval=Interval(*(score, 0.9 * score, 1.1 * score, 0.05 * score, 38, 20, 0), (), ()),
         limit=Limit(0.01, 1.0, 0.9, (10, 20, 30), (0.3, 0.2, 0.1), 0),
         command="otadtk yamnet <a> b",
     )

@@ -140,6 +140,9 @@ def test_frames_on_the_command_line(folders: Folders, capsys: pytest.CaptureFixt
     assert score(["logmel", *pair, "--frames", "own"]) == 2
     assert "belong to FAD and KAD" in capsys.readouterr().err
     assert score(["logmel", *pair, "--fad", "--frames", "kadtk"]) == 2
+    capsys.readouterr()
+    assert score(["logmel", *pair, "--fad", "--frames", "own", "--ci"]) == 2
+    assert "frames of one clip are not independent" in capsys.readouterr().err
 
 
 @pytest.fixture

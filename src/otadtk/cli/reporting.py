@@ -81,8 +81,8 @@ def write_reports(evaluations: Sequence[Evaluation], options: argparse.Namespace
         return
     from otadtk.report.page import ReportOptions, gather_content, write_page
 
-    diagnostics = next(
-        evaluation.measurement.diagnostics
+    diagnostics, statistics = next(
+        (evaluation.measurement.diagnostics, evaluation.statistics)
         for evaluation in evaluations
         if evaluation.measurement.diagnostics is not None
     )
@@ -93,6 +93,9 @@ def write_reports(evaluations: Sequence[Evaluation], options: argparse.Namespace
             labels=options.labels,
             groups=options.groups,
             command=options.command_line,
+            floor=statistics.floor,
+            interval=statistics.interval,
+            limit=statistics.limit,
             scores={e.metric.name: e.score for e in evaluations if e.metric.name != "OTAD"},
         ),
     )

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 DEFAULT_TOP_K = 10
+DEFAULT_NULL = 200
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -54,7 +55,25 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("eval", type=Path, help="evaluated clips, likewise")
     add_metric_options(parser)
-    parser.add_argument("--seed", type=int, help="of everything that is drawn (default: 0)")
+    statistics = parser.add_argument_group("statistics (every metric)")
+    statistics.add_argument(
+        *("--null",),
+        nargs="?",
+        const=DEFAULT_NULL,
+        type=positive_int,
+        metavar="R",
+        help="the floor, what two samples of one distribution score at this N and M, and a "
+        f"p-value, by R permutations (default: {DEFAULT_NULL})",
+    )
+    statistics.add_argument(
+        "--ci", action="store_true", help="95 %% interval of the expected score at this N and M"
+    )
+    statistics.add_argument(
+        *("--extrapolate", "--inf"),
+        action="store_true",
+        help="the score for infinitely many clips, by a fit in 1/N",
+    )
+    statistics.add_argument("--seed", type=int, help="of everything that is drawn (default: 0)")
 
     clips = parser.add_argument_group("single clips (OTAD)")
     clips.add_argument(
@@ -93,10 +112,17 @@ def _run(options: argparse.Namespace) -> None:
     describe(metrics[0], references[0], evaluated[0])
     evaluations = []
     for metric, reference, other in zip(metrics, references, evaluated, strict=True):
-        evaluation = evaluate(metric, reference, other)
+        evaluation = evaluate(
+            *(metric, reference, other),
+            null=options.null or 0,
+            interval=options.ci,
+            limit=options.extrapolate,
+            seed=options.seed or 0,
+            workers=options.workers,
+        )
         evaluations.append(evaluation)
         _explain(evaluation, strict=options.strict)
-        print(f"{metric.name}: {evaluation.score:.6f}", flush=True)
+        print(evaluation.headline(), *evaluation.details(), sep="\n  ", flush=True)
         if options.csv is not None:
             _append_row(options.csv, _row(evaluation, options))
         if evaluation.measurement.diagnostics is not None:
@@ -107,15 +133,21 @@ def _run(options: argparse.Namespace) -> None:
 def _check_combination(options: argparse.Namespace) -> None:
     """An option that would do nothing is an error, never silently dropped."""
     check_metric_options(options)
-    if options.seed is not None and options.coupling not in ("minibatch", "sliced"):
-        raise UsageError("--seed belongs to --coupling minibatch or sliced; remove it.")
+    drawn = options.null or options.ci or options.extrapolate
+    if options.seed is not None and not (drawn or options.coupling in ("minibatch", "sliced")):
+        raise UsageError(
+            "--seed belongs to what is drawn: --null, --ci, --extrapolate, --coupling minibatch or "
+            "sliced; remove it or add one of these."
+        )
     if options.top_k is not None and not options.diagnose:
         raise UsageError("--top-k belongs to --diagnose; remove it or add --diagnose.")
     check_report_options(options)
 
 
 def _explain(evaluation: Evaluation, *, strict: bool) -> None:
-    """How an OTAD was computed; under --strict an error when its solver has not converged."""
+    """How the score was computed; under --strict an error when the solver has not converged."""
+    for note in evaluation.notes():
+        logger.warning("%s", note)
     diagnostics = evaluation.measurement.diagnostics
     if diagnostics is None or diagnostics.transport is None:
         return

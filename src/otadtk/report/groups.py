@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from otadtk.diagnosis import Evidence
-from otadtk.distances.transport import transport
+from otadtk.distances.subsets import transport_between
 from otadtk.report.content import ClipTable, readable
 from otadtk.report.tables import Grouping
 from otadtk.resampling import jackknife_interval
@@ -63,11 +63,6 @@ def _table(grouping: Grouping, table: ClipTable, evidence: Evidence) -> GroupTab
     of_evaluated = np.asarray(grouping.evaluated, dtype=object)
     of_reference = np.asarray(grouping.reference, dtype=object)
     names = sorted(set(grouping.evaluated))
-    settings = evidence.settings
-
-    def distance(x: Array, y: Array) -> float:
-        return transport(x, y, settings).value
-
     rows = []
     for name in names:
         mine = of_evaluated == name
@@ -78,9 +73,9 @@ def _table(grouping: Grouping, table: ClipTable, evidence: Evidence) -> GroupTab
             x = table.reference.points[of_reference == name]
             y = table.evaluated.points[mine]
             if min(len(x), len(y)) >= _LEAST_CLIPS:
-                score = distance(x, y)
-                interval = jackknife_interval(distance, x, y, score, groups=_PARTS, seed=_SEED)
-                score_low, score_high = interval.low, interval.high
+                distance = transport_between(np.concatenate([x, y]), evidence.settings)
+                interval = jackknife_interval(distance, len(x), len(y), groups=_PARTS, seed=_SEED)
+                score, score_low, score_high = interval.score, interval.low, interval.high
         rows.append(
             GroupRow(
                 *(readable(name), int(mine.sum()), float(costs.mean()), low, high),
