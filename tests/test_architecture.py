@@ -12,9 +12,9 @@ import otadtk
 LAYERS = (
     ("__main__",),
     ("cli",),
-    ("report", "document", "methods"),
+    ("experiments", "report", "document", "methods"),
     ("comparison",),
-    ("training", "scoring"),
+    ("training", "scoring", "selftest", "torchmetrics"),
     ("metrics",),
     ("audit", "diagnosis", "sources"),
     ("embed",),

@@ -211,6 +211,11 @@ def between_clips(metric: AudioMetric, sets: Sequence[EmbeddingSet]) -> SubsetDi
     distance = metric.between(np.concatenate([side.points for side in sets]))
     if sets[0].frames is None:
         return distance
+    if any(sum(side.frame_counts) != len(side.points) for side in sets):
+        raise UsageError(
+            "Statistics draw clips with all their frames: which clip each frame belongs to is not "
+            "known of these sets."
+        )
     counts = np.concatenate([side.frame_counts for side in sets])
     ends = np.cumsum(counts)
     frames = [np.arange(end - count, end) for end, count in zip(ends, counts, strict=True)]

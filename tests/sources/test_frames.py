@@ -98,7 +98,7 @@ def test_vggish_without_its_final_relu() -> None:
     whole = with_frames(spec, "fadtk")
     before = wrap(whole, inner, "fadtk").encode_segments([clip])[0].frames
     assert bool((before < 0).any())
-    assert torch.allclose(before.clamp(min=0), after, atol=1e-3)
+    assert torch.allclose(before.clamp(min=0), after, rtol=1e-3, atol=1e-3)
     assert torch.equal(before, before.half().float()), "as their caches hold it"
 
 
@@ -128,7 +128,9 @@ def test_own_frames_are_those_of_the_encoder(folders: Folders) -> None:
     assert FAD("logmel").embed(folders[0]).frames is None
 
 
-def test_frames_on_the_command_line(folders: Folders, capsys: pytest.CaptureFixture[str]) -> None:
+def test_frames_on_the_command_line(
+    folders: Folders, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     x, y = (FAD("logmel", frames="own").embed(folder).points for folder in folders)
     pair = [str(folder) for folder in folders]
     assert len(x) > 8, "more frames than clips"
@@ -140,6 +142,13 @@ def test_frames_on_the_command_line(folders: Folders, capsys: pytest.CaptureFixt
     assert score(["logmel", *pair, "--frames", "own"]) == 2
     assert "belong to FAD and KAD" in capsys.readouterr().err
     assert score(["logmel", *pair, "--fad", "--frames", "kadtk"]) == 2
+    capsys.readouterr()
+    assert score(["logmel", *pair, "--fad", "--frames", "own", "--ci"]) == 0
+    assert "95 % interval: " in capsys.readouterr().out  # clips are left out, not single frames
+    np.save(tmp_path / "x.npy", x)
+    given = ["logmel", str(tmp_path / "x.npy"), pair[1], "--fad", "--frames", "own", "--null", "9"]
+    assert score(given) == 2
+    assert "which clip each frame belongs to" in capsys.readouterr().err
 
 
 @pytest.fixture
