@@ -12,15 +12,16 @@ import otadtk
 LAYERS = (
     ("__main__",),
     ("cli",),
-    ("training", "scoring"),
+    ("experiments", "report"),
+    ("training", "scoring", "selftest", "torchmetrics"),
     ("metrics",),
-    ("audit",),
-    ("embed", "diagnosis"),
+    ("audit", "diagnosis", "sources"),
+    ("embed",),
     ("adapter",),
     ("store", "encoders"),
     ("audio", "distances", "neighbours", "statistics", "resampling", "perturb", "synthesis"),
     ("weights",),
-    ("atomic", "device"),
+    ("atomic", "device", "sealed"),
     ("errors",),
 )
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         WeightsError,
     )
     from otadtk.metrics import FAD, KAD, OTAD, compute_fad, compute_kad, compute_otad
+    from otadtk.scoring import Evaluation, evaluate
 
 __version__ = "0.2.0"
 
@@ -42,6 +43,7 @@ _HOME = {
         *("OtadtkError", "UsageError", "WeightsError"),
     ),
     "otadtk.metrics": ("FAD", "KAD", "OTAD", "compute_fad", "compute_kad", "compute_otad"),
+    "otadtk.scoring": ("Evaluation", "evaluate"),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
@@ -52,6 +54,7 @@ __all__ = [
     "AdapterError",
     "AudioError",
     "BaseEncoder",
+    "Evaluation",
     "NotConvergedError",
     "OTADDiagnostics",
     "OtadtkError",
@@ -62,6 +65,7 @@ __all__ = [
     "compute_fad",
     "compute_kad",
     "compute_otad",
+    "evaluate",
     "get_encoder",
     "list_models",
     "load_adapter",

@@ -61,6 +61,20 @@ class Audit:
     silent: float | None = None
     missing: float | None = None
 
+    @staticmethod
+    def from_dict(facts: object) -> Audit | None:
+        """The audit of what ``dataclasses.asdict`` gave, or ``None`` if that is something else."""
+        if not isinstance(facts, dict):
+            return None
+        if not all(value is None or type(value) in (int, float) for value in facts.values()):
+            return None
+        try:
+            audit = Audit(**facts)
+        except TypeError:
+            return None
+        measured = (audit.seconds, audit.sample_rate, audit.channels, audit.peak, audit.clipped)
+        return None if None in measured else audit
+
     def flags(self, minimum_seconds: float) -> tuple[str, ...]:
         """What is odd about the clip though it can be scored, by name."""
         all_silent = self.peak < SILENCE_PEAK
@@ -90,6 +104,11 @@ def find_audio(place: Path, *, recursive: bool = True) -> list[Path]:
         known = " ".join(sorted(suffix[1:] for suffix in AUDIO_SUFFIXES))
         raise AudioError(f"There are no audio files in {place}{hint}; known types: {known}.")
     return files
+
+
+def holds_audio(folder: Path) -> bool:
+    """Whether there is an audio file below a folder."""
+    return next(_walk(folder, recursive=True), None) is not None
 
 
 def _walk(root: Path, recursive: bool) -> Iterator[Path]:

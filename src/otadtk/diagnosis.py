@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import io
 import os
 from dataclasses import dataclass, field
@@ -12,11 +13,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from otadtk.adapter.card import AdapterCard
+from otadtk.adapter.network import Adapter
 from otadtk.adapter.volume import VolumeSummary
 from otadtk.atomic import replacing
-from otadtk.distances.transport import TransportResult
+from otadtk.distances.transport import TransportResult, TransportSettings
+from otadtk.embed import EmbeddingSet, LazyEncoder
 from otadtk.errors import UsageError
 from otadtk.statistics import auroc, check_mask
+from otadtk.store import EmbeddingStore
 
 if TYPE_CHECKING:
     import pandas
@@ -31,12 +36,26 @@ class NearestReference(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
+class Evidence:
+    """What the costs were computed from and with: the report draws, plays and labels from it."""
+
+    reference: EmbeddingSet
+    evaluated: EmbeddingSet
+    encoder: LazyEncoder
+    store: EmbeddingStore
+    settings: TransportSettings
+    adapter: Adapter | None = None
+    card: AdapterCard | None = None
+
+
+@dataclass(frozen=True, eq=False)
 class OTADDiagnostics:
     """The score and the transport cost c_j of every evaluated clip (Eq. 7), which sum to ⟨T,C⟩.
 
     ``flags`` says per clip what the audit found odd; ``transport`` is the solver's full result;
     ``volume`` summarises how the adapter changes volumes around the evaluated clips;
-    ``reference_files`` are the clips that ``nearest`` and ``reference_costs`` speak of.
+    ``reference_files`` are the clips that ``nearest`` and ``reference_costs`` speak of;
+    ``evidence`` is what ``to_html`` needs beside the costs.
     """
 
     score: float
@@ -49,6 +68,7 @@ class OTADDiagnostics:
     transport: TransportResult | None = None
     volume: VolumeSummary | None = None
     reference_files: list[Path] = field(default_factory=list)
+    evidence: Evidence | None = field(default=None, repr=False)
 
     @property
     def relative_cost(self) -> NDArray[np.float64]:
@@ -130,6 +150,16 @@ class OTADDiagnostics:
                 'to_dataframe needs pandas, which is not installed: pip install "otadtk[pandas]".'
             ) from error
         return pandas.DataFrame(self._columns())
+
+    def to_html(self, path: str | Path, **options: Any) -> Path:
+        """Write the report, a page that opens from disk; the options are those of ``ReportOptions``.
+
+        >>> diagnostics.to_html("report.html", labels="faults.csv")  # doctest: +SKIP
+        """
+        # by name: the page is a client of this record, which knows nothing of pages
+        page = importlib.import_module("otadtk.report.page")
+        written: Path = page.write_report(self, Path(path), page.ReportOptions(**options))
+        return written
 
     def _columns(self) -> dict[str, list[Any]]:
         flags = self.flags or [()] * len(self.files)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from otadtk.audio import AudioReader, Audit, find_audio
 from otadtk.encoders import EncoderSpec, load_encoder
 from otadtk.errors import AudioError
-from otadtk.store import EmbeddingStore, StoredClip
+from otadtk.store import EmbeddingStore, Kind, StoredClip
 
 if TYPE_CHECKING:
     import torch
@@ -55,6 +55,24 @@ class EmbeddingSet:
     bad: tuple[BadClip, ...]
     encoded: int
     """How many clips went through the network; the others came from the store."""
+    frames: NDArray[np.floating] | None = None
+    """The frames of all clips, where these are compared and not the clip vectors."""
+    frame_counts: tuple[int, ...] = ()
+    """How many of the frames belong to each clip."""
+    note: str = ""
+    """Where the set comes from, if not from audio by clip vectors."""
+    moments_only: bool = False
+    """Whether only the mean and the covariance of ``frames`` mean anything."""
+
+    @property
+    def points(self) -> NDArray[np.floating]:
+        """What a metric compares: the clip vectors, or the frames."""
+        return self.vectors if self.frames is None else self.frames
+
+    def frames_by_clip(self) -> list[NDArray[np.floating]]:
+        """The frames of each clip, where the set has frames."""
+        assert self.frames is not None, "the set has no frames"
+        return np.split(self.frames, np.cumsum(self.frame_counts)[:-1])
 
     def flags(self, minimum_seconds: float) -> list[tuple[str, ...]]:
         """What is odd about each clip; below ``minimum_seconds`` a clip counts as short."""
@@ -117,9 +135,11 @@ def embed(
     workers: int | None = None,
     force: bool = False,
     on_error: OnError = "fail",
+    kind: Kind = "clip",
 ) -> EmbeddingSet:
     """The clip vectors of a folder, a file or a list of files, in a stable order.
 
+    With ``kind="frames"`` the set has their frames too, and vectors are the means of these.
     With ``on_error="fail"`` every file is tried, then all that failed are reported at once.
     """
     (embedded,) = embed_all(
@@ -128,6 +148,7 @@ def embed(
         workers=workers,
         force=force,
         on_error=on_error,
+        kind=kind,
     )
     return embedded
 
@@ -141,6 +162,7 @@ def embed_all(
     workers: int | None = None,
     force: bool = False,
     on_error: OnError = "fail",
+    kind: Kind = "clip",
 ) -> list[EmbeddingSet]:
     """The clip vectors by several encoders in one pass, decoded once for each sample rate.
 
@@ -151,23 +173,47 @@ def embed_all(
         title = Path(place).name or str(place)
     else:
         files, title = [Path(file) for file in place], "clips"
-    run = _Run(files, encoders, store, force)
+    run = _Run(files, encoders, store, force, kind)
     run.work(workers or default_workers(), title)
     bad = tuple(BadClip(file, run.reasons[i]) for i, file in enumerate(files) if i in run.reasons)
     good = [i for i in range(len(files)) if i not in run.reasons]
     if bad and (on_error == "fail" or not good):
         raise AudioError(_report(bad, len(files)))
     return [
-        EmbeddingSet(
-            vectors=np.stack([done[i].values for i in good]),
-            files=tuple(files[i] for i in good),
-            audits=tuple(done[i].audit for i in good),
-            digests=tuple(run.digests[i] for i in good),
-            bad=bad,
-            encoded=encoded,
+        _embedding_set(
+            *([files[i] for i in good], [done[i] for i in good], [run.digests[i] for i in good]),
+            *(bad, encoded, encoder.spec.name if kind == "frames" else None),
         )
-        for done, encoded in zip(run.done, run.encoded, strict=True)
+        for done, encoded, encoder in zip(run.done, run.encoded, encoders, strict=True)
     ]
+
+
+def _embedding_set(
+    files: Sequence[Path],
+    clips: Sequence[StoredClip],
+    digests: Sequence[str],
+    bad: tuple[BadClip, ...],
+    encoded: int,
+    frames_of: str | None,
+) -> EmbeddingSet:
+    frames, note = None, ""
+    vectors = [clip.values for clip in clips]
+    counts = tuple(len(values) for values in vectors) if frames_of is not None else ()
+    if frames_of is not None:
+        frames = np.concatenate(vectors)
+        note = f"{len(frames)} frames of {frames_of}"
+        vectors = [values.mean(axis=0) for values in vectors]
+    return EmbeddingSet(
+        vectors=np.stack(vectors),
+        files=tuple(files),
+        audits=tuple(clip.audit for clip in clips),
+        digests=tuple(digests),
+        bad=bad,
+        encoded=encoded,
+        frames=frames,
+        frame_counts=counts,
+        note=note,
+    )
 
 
 def _report(bad: Sequence[BadClip], total: int) -> str:
@@ -204,17 +250,19 @@ class _Run:
         encoders: Sequence[LazyEncoder],
         store: EmbeddingStore,
         force: bool,
+        kind: Kind,
     ) -> None:
         self._files = files
         self._encoders = encoders
         self._store = store
         self._force = force
+        self._kind: Kind = kind
         self._next = iter(range(len(files)))
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self.done: list[dict[int, StoredClip]] = [{} for _ in encoders]
         self.digests: dict[int, str] = {}
-        self._status: dict[int, os.stat_result] = {}
+        self._status: dict[int, tuple[int, int]] = {}
         self.reasons: dict[int, str] = {}
         self.encoded = [0 for _ in encoders]
 
@@ -263,7 +311,7 @@ class _Run:
                 return
             path = self._files[index]
             try:
-                self._status[index] = path.stat()
+                self._status[index] = _time_and_size(path)
                 self.digests[index] = _digest(path)
             except OSError as error:
                 self._fail(index, f"it cannot be read: {error.strerror}", len(self._encoders))
@@ -286,12 +334,16 @@ class _Run:
         for number, encoder in enumerate(self._encoders):
             stored = None
             if not self._force:
-                stored = self._store.get(self.digests[index], encoder.spec.fingerprint)
-            if stored is not None and stored.values.shape == (encoder.spec.dim,):
+                stored = self._store.get(self.digests[index], encoder.spec.fingerprint, self._kind)
+            if stored is not None and self._is_sound(stored, encoder.spec.dim):
                 self._finish(index, number, stored)
             else:
                 missing.append(number)
         return missing
+
+    def _is_sound(self, stored: StoredClip, dim: int) -> bool:
+        shape = stored.values.shape
+        return shape == (dim,) if self._kind == "clip" else len(shape) == 2 and shape[1] == dim
 
     def _segments(self, clips: Sequence[_OpenClip]) -> Iterator[tuple[_OpenClip, torch.Tensor]]:
         """The segments of a file for each encoder; one that is bad gives its reason instead."""
@@ -308,8 +360,7 @@ class _Run:
                 for samples in clip.segmenter.finish():
                     clip.segments += 1
                     yield clip, torch.from_numpy(np.ascontiguousarray(samples))
-            before, after = self._status[index], path.stat()
-            if (before.st_mtime_ns, before.st_size) != (after.st_mtime_ns, after.st_size):
+            if _time_and_size(path) != self._status[index]:
                 raise AudioError("it changed while it was being read")
             for clip in clips:
                 clip.read_to_end = True
@@ -334,9 +385,12 @@ class _Run:
         if not clip.read_to_end or len(clip.encodings) < clip.segments:
             return
         encoder = self._encoders[clip.number]
-        vector = encoder.get().pool(clip.encodings).numpy()
-        stored = StoredClip(vector, clip.reader.audit)
-        self._store.put(self.digests[clip.index], encoder.spec.fingerprint, stored)
+        if self._kind == "clip":
+            values = encoder.get().pool(clip.encodings).numpy()
+        else:
+            values = _counting_frames(clip.encodings)
+        stored = StoredClip(values, clip.reader.audit)
+        self._store.put(self.digests[clip.index], encoder.spec.fingerprint, stored, self._kind)
         with self._lock:
             self.encoded[clip.number] += 1
         self._finish(clip.index, clip.number, stored)
@@ -348,6 +402,22 @@ class _Run:
     def _fail(self, index: int, reason: str, encoders: int) -> None:
         self.reasons[index] = reason
         self._bar.update(encoders)
+
+
+def _counting_frames(encodings: Sequence[Encoding]) -> NDArray[np.float32]:
+    """The frames of a clip without those that do not count, unless none does."""
+    from otadtk.encoders.pooling import join
+
+    clip = join(encodings)
+    counts = clip.weights.cpu() > 0
+    frames = clip.frames.cpu()
+    kept: NDArray[np.float32] = (frames[counts] if bool(counts.any()) else frames).numpy()
+    return kept
+
+
+def _time_and_size(path: Path) -> tuple[int, int]:
+    status = path.stat()
+    return status.st_mtime_ns, status.st_size
 
 
 def _digest(path: Path) -> str:

@@ -2,7 +2,7 @@
 
 OtadtkError              1   anything unforeseen that otadtk itself noticed
 ├── UsageError           2   an option, a value or a combination that makes no sense (also a ValueError)
-├── AudioError           3   input audio: missing, unreadable, empty, NaN
+├── AudioError           3   input audio or embeddings: missing, unreadable, empty, NaN
 ├── WeightsError         4   an encoder's weights: missing, wrong hash, unreadable
 │   └── AdapterError     4   an adapter: missing, foreign, unreadable
 └── NotConvergedError    5   the solver did not converge and --strict was asked for

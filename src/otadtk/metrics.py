@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal, TypedDict, final, overload
@@ -20,21 +21,30 @@ from otadtk.adapter.network import Adapter
 from otadtk.adapter.published import COMPAT
 from otadtk.adapter.volume import VolumeSummary, volume_summary
 from otadtk.device import resolve_device
-from otadtk.diagnosis import OTADDiagnostics
+from otadtk.diagnosis import Evidence, OTADDiagnostics
 from otadtk.distances.frechet import frechet_distance
 from otadtk.distances.kernel import BandwidthRule, KernelDistance, KernelName, kernel_distance
 from otadtk.distances.regime import forecast
 from otadtk.distances.result import DivergenceKind, EpsilonScale
+from otadtk.distances.subsets import (
+    SubsetDistance,
+    frechet_between,
+    kernel_between,
+    transport_between,
+)
 from otadtk.distances.transport import (
     CouplingName,
     TransportResult,
     TransportSettings,
     transport,
 )
-from otadtk.embed import EmbeddingSet, LazyEncoder, OnError, embed
+from otadtk.embed import EmbeddingSet, LazyEncoder, OnError
 from otadtk.encoders import Encoder, EncoderSpec, explain_compat, get_spec
+from otadtk.encoders.frames import with_frames
+from otadtk.encoders.given import GIVEN
 from otadtk.errors import UsageError
-from otadtk.store import EmbeddingStore
+from otadtk.sources import load_set
+from otadtk.store import EmbeddingStore, Kind
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -125,6 +135,24 @@ def _require_two(metric: str, ref: Array, test: Array) -> None:
             raise UsageError(f"{metric} needs at least 2 clips a side; the {name} set has 1.")
 
 
+def _adapted(
+    sides: Sequence[Array], adapter: Adapter | None, device: str | None
+) -> list[torch.Tensor]:
+    """The sets as the ground metric sees them, on the device."""
+    place = resolve_device(device)
+    points = [torch.as_tensor(side).to(place) for side in sides]
+    if adapter is None:
+        return points
+    adapter = adapter.to(place).eval()
+    dimension = points[0].shape[-1]
+    if dimension != adapter.input_dim:
+        raise UsageError(
+            f"The adapter is for d = {adapter.input_dim}, the embeddings have {dimension}."
+        )
+    with torch.inference_mode():
+        return [adapter(side.float()) for side in points]
+
+
 def _transport(
     ref: Array,
     test: Array,
@@ -133,16 +161,7 @@ def _transport(
     device: str | None,
 ) -> TransportResult:
     """Adapter and divergence; what a reader of the number should know is logged as a warning."""
-    place = resolve_device(device)
-    x, y = torch.as_tensor(ref).to(place), torch.as_tensor(test).to(place)
-    if adapter is not None:
-        adapter = adapter.to(place).eval()
-        if x.shape[-1] != adapter.input_dim:
-            raise UsageError(
-                f"The adapter is for d = {adapter.input_dim}, the embeddings have {x.shape[-1]}."
-            )
-        with torch.inference_mode():
-            x, y = adapter(x.float()), adapter(y.float())
+    x, y = _adapted([ref, test], adapter, device)
     if settings.coupling == "sinkhorn" and x.ndim == 2 and len(x) * len(y) >= _LONG_PAIRS:
         expected = forecast(len(x), len(y), x.shape[1], max_memory=settings.max_memory)
         how = "in tiles" if expected.streaming else "in memory"
@@ -179,6 +198,10 @@ class EmbeddingOptions(TypedDict, total=False):
     """"fail" on bad audio (default) or "skip" it."""
     force_recompute: bool
     """Embed again what the store has."""
+    frames: str | None
+    """Compare frames (FAD, KAD): "own" of the encoder, or as "kadtk" or "fadtk" has them."""
+    import_cache: str | None
+    """Read what "kadtk", "fadtk" or "otadtk-0.1.2" cached beside the audio."""
 
 
 @dataclass(frozen=True)
@@ -196,12 +219,20 @@ class AudioMetric(ABC):
     """A distance between two folders of audio through one encoder. Subclasses say which distance."""
 
     name: ClassVar[str]
+    unbiased: ClassVar[bool] = False
+    """Whether the expected score is the same at every number of clips."""
 
     def __init__(self, model: str = "yamnet", **options: Unpack[EmbeddingOptions]) -> None:
         encoder, cache_dir = options.get("encoder"), options.get("cache_dir")
         self.device = str(resolve_device(options.get("device")))
         self.spec = encoder.spec if encoder is not None else get_spec(model)
         self.model_name = self.spec.name
+        self._frames, self._import_cache = options.get("frames"), options.get("import_cache")
+        if self._frames is not None:
+            if encoder is not None:
+                raise UsageError("Frames need the name of a model, not a loaded encoder.")
+            if self.spec is not GIVEN:
+                self.spec = with_frames(self.spec, self._frames)
         weights = options.get("weights")
         self._weights = Path(weights) if weights is not None else None
         self._encoder = LazyEncoder(self.spec, self.device, self._weights, encoder)
@@ -223,17 +254,33 @@ class AudioMetric(ABC):
     def distance(self, ref: Array, test: Array) -> float:
         """The distance of two sets of embeddings."""
 
+    @abstractmethod
+    def between(self, pool: Array) -> SubsetDistance:
+        """The distance between any two subsets of a pool of embeddings, given by their indices.
+
+        Much faster than ``distance`` when it is asked for again and again.
+        """
+
     def measure(self, reference: EmbeddingSet, evaluated: EmbeddingSet) -> Measurement:
         """The distance of two embedded sets, with what this metric knows beside it."""
-        return Measurement(self.distance(reference.vectors, evaluated.vectors))
+        return Measurement(self.distance(*self.points(reference, evaluated)))
+
+    def points(self, reference: EmbeddingSet, evaluated: EmbeddingSet) -> tuple[Array, Array]:
+        """What this metric compares of two sets; a UsageError if it cannot."""
+        sides = [side for side in (reference, evaluated) if not side.moments_only]
+        if len({side.frames is None for side in sides}) > 1:
+            raise UsageError("One set has frames and the other clip vectors; take both alike.")
+        return reference.points, evaluated.points
 
     @final
     def embed(self, place: PathLike, *, workers: int | None = None) -> EmbeddingSet:
-        """The embeddings of a folder or a file, from the store where it has them."""
-        return embed(
+        """The embeddings of a place: audio (from the store where it has it), arrays, a pack."""
+        return load_set(
             place,
             self._encoder,
             self._store,
+            frames=self._frames,
+            import_cache=self._import_cache,
             recursive=self._recursive,
             workers=workers,
             force=self._force,
@@ -244,14 +291,22 @@ class AudioMetric(ABC):
     def cache_embeddings(self, audio_dir: PathLike, *, workers: int | None = None) -> list[Path]:
         """Embed a folder into the store; gives the store's files in the order of the clips."""
         embedded = self.embed(audio_dir, workers=workers)
-        return [self._store.path(digest, self.spec.fingerprint) for digest in embedded.digests]
+        kind: Kind = "clip" if embedded.frames is None else "frames"
+        digests = embedded.digests
+        return [self._store.path(digest, self.spec.fingerprint, kind) for digest in digests]
 
     @final
     def score(self, ref: PathLike, eval: PathLike, *, workers: int | None = None) -> float:
         """The distance of the evaluated clips from the reference clips."""
         reference = self.embed(ref, workers=workers)
         evaluated = self.embed(eval, workers=workers)
-        return self.distance(reference.vectors, evaluated.vectors)
+        return self.distance(*self.points(reference, evaluated))
+
+
+def _refuse_moments(metric: str, *sides: EmbeddingSet) -> None:
+    for side in sides:
+        if side.moments_only:
+            raise UsageError(f"{metric} needs embeddings, not a {side.note}: that is for FAD.")
 
 
 @final
@@ -264,12 +319,17 @@ class FAD(AudioMetric):
         """The Fréchet distance of two sets of embeddings."""
         return compute_fad(ref, test)
 
+    def between(self, pool: Array) -> SubsetDistance:
+        """The Fréchet distance between subsets of a pool."""
+        return frechet_between(pool)
+
 
 @final
 class KAD(AudioMetric):
     """The Kernel Audio Distance; ``bandwidth`` is a number, "eval" (default), "ref" or "pooled"."""
 
     name = "KAD"
+    unbiased = True
 
     def __init__(
         self,
@@ -285,10 +345,19 @@ class KAD(AudioMetric):
         """The kernel distance of two sets of embeddings."""
         return self._kernel_distance(ref, test).value
 
+    def between(self, pool: Array) -> SubsetDistance:
+        """The kernel distance between subsets of a pool, each pair with its own median."""
+        return kernel_between(pool, self.bandwidth)
+
     def measure(self, reference: EmbeddingSet, evaluated: EmbeddingSet) -> Measurement:
         """The kernel distance and its bandwidth."""
-        result = self._kernel_distance(reference.vectors, evaluated.vectors)
+        result = self._kernel_distance(*self.points(reference, evaluated))
         return Measurement(result.value, kernel=result)
+
+    def points(self, reference: EmbeddingSet, evaluated: EmbeddingSet) -> tuple[Array, Array]:
+        """Clip vectors or frames of both sets, but not moments."""
+        _refuse_moments(self.name, reference, evaluated)
+        return super().points(reference, evaluated)
 
     def _kernel_distance(self, ref: Array, test: Array) -> KernelDistance:
         _require_two(self.name, ref, test)
@@ -338,6 +407,8 @@ class OTAD(AudioMetric):
         compat: str | None = None,
         **options: Unpack[EmbeddingOptions],
     ) -> None:
+        if options.get("frames") is not None:
+            raise UsageError("OTAD compares clips: frames (--frames) belong to FAD and KAD.")
         if compat not in (None, COMPAT):
             raise UsageError(f"compat must be {COMPAT!r}, not {compat!r}.")
         meant = explain_compat(model, compat)
@@ -371,6 +442,14 @@ class OTAD(AudioMetric):
         if loaded.spec is not self.spec:
             self._take_features_of(loaded.spec)
 
+    def points(self, reference: EmbeddingSet, evaluated: EmbeddingSet) -> tuple[Array, Array]:
+        """The clip vectors of both sets."""
+        _refuse_moments(self.name, reference, evaluated)
+        for side in (reference, evaluated):
+            if side.frames is not None:
+                raise UsageError(f"OTAD compares clips, not {side.note}: that is for FAD and KAD.")
+        return super().points(reference, evaluated)
+
     def distance(self, ref: Array, test: Array) -> float:
         """The debiased transport cost between two sets of embeddings."""
         return self.transport(ref, test).value
@@ -378,6 +457,11 @@ class OTAD(AudioMetric):
     def transport(self, ref: Array, test: Array) -> TransportResult:
         """The full result of the solver for two sets of embeddings."""
         return _transport(ref, test, self.adapter, self.settings, self.device)
+
+    def between(self, pool: Array) -> SubsetDistance:
+        """The transport cost between subsets of a pool, each solved to a gap of 1e-4."""
+        (points,) = _adapted([pool], self.adapter, self.device)
+        return transport_between(points, self.settings)
 
     def measure(self, reference: EmbeddingSet, evaluated: EmbeddingSet) -> Measurement:
         """The score with the diagnostics of every clip."""
@@ -401,7 +485,7 @@ class OTAD(AudioMetric):
         self, reference: EmbeddingSet, evaluated: EmbeddingSet
     ) -> OTADDiagnostics:
         """The same for sets that are embedded already."""
-        result = self.transport(reference.vectors, evaluated.vectors)
+        result = self.transport(*self.points(reference, evaluated))
         minimum = self.spec.minimum_samples / self.spec.sample_rate
         return OTADDiagnostics(
             score=result.value,
@@ -414,6 +498,10 @@ class OTAD(AudioMetric):
             transport=result,
             volume=self.volume(evaluated.vectors),
             reference_files=list(reference.files),
+            evidence=Evidence(
+                *(reference, evaluated, self._encoder, self._store),
+                *(self.settings, self.adapter, self.card),
+            ),
         )
 
     def score_individual(

@@ -1,14 +1,15 @@
 """What a distance says beyond one number: its floor, its p-value, its interval, its limit.
 
-Every function takes a ``distance(x, y)`` of two sets of embeddings, draws with a seed, and spreads
+Every function takes the distance between two subsets of one pool of clips, in which the n
+reference clips come first and the m evaluated clips after them; it draws with a seed and spreads
 its evaluations over threads.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +17,18 @@ from scipy.stats import linregress, t
 
 from otadtk.errors import UsageError
 
-Array = NDArray[np.floating]
-Distance = Callable[[Array, Array], float]
-_CONFIDENCE = 0.95
+IndexArray = NDArray[np.intp]
+FloatArray = NDArray[np.float64]
+SubsetDistance = Callable[[IndexArray, IndexArray], float]
+
+_TAIL = 0.025
+"""What a 95 % interval leaves out on each side."""
+_TIE = 1e-6
+"""Relative difference below which two scores are one score, computed twice."""
+
+
+_BAR_DELAY = 2.0
+"""Seconds after which evaluations that are still running show a progress bar."""
 
 
 @dataclass(frozen=True)
@@ -29,22 +39,37 @@ class Floor:
     low: float
     high: float
     """2.5 % and 97.5 % quantiles of the scores under the null."""
+    deviation: float
+    """Standard deviation of the scores under the null."""
     p_value: float
     """Probability of a score at least as large as the observed one if the sets were exchangeable."""
     replicates: int
     seed: int
+    scores: tuple[float, ...] = field(repr=False)
+    """The scores under the null."""
+
+    def ratio(self, score: float) -> float | None:
+        """The score over the floor; None where the floor is about zero, as KAD's is."""
+        return score / self.mean if self.low > 0 else None
 
 
 @dataclass(frozen=True)
 class Interval:
     """A 95 % interval of the expected score at this N and M, by a grouped two-sample jackknife."""
 
+    score: float
     low: float
     high: float
     deviation: float
     """Standard deviation of the score over samples of this size."""
+    freedom: int
+    """Degrees of freedom of the t distribution behind the interval."""
     groups: int
     seed: int
+    without_reference: tuple[float, ...] = field(repr=False)
+    """The score without each group of reference clips in turn."""
+    without_evaluated: tuple[float, ...] = field(repr=False)
+    """The score without each group of evaluated clips in turn."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +84,22 @@ class Limit:
     seed: int
 
 
+@dataclass(frozen=True)
+class Difference:
+    """How much farther from the reference one set is than another, with a 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+    deviation: float
+    probability: float
+    """That the first set is the closer one: of a negative difference, under the t distribution."""
+
+
 def permutation_floor(
-    distance: Distance,
-    x: Array,
-    y: Array,
-    observed: float,
+    distance: SubsetDistance,
+    n: int,
+    m: int,
     *,
     replicates: int = 200,
     seed: int = 0,
@@ -74,68 +110,101 @@ def permutation_floor(
     p = (1 + #{permuted ≥ observed}) / (1 + replicates).
     """
     _at_least(replicates, 1, "replicates")
-    pooled, n = np.concatenate([x, y]), len(x)
     rng = np.random.default_rng(seed)
-    orders = [rng.permutation(len(pooled)) for _ in range(replicates)]
-    scores = _map(lambda order: distance(pooled[order[:n]], pooled[order[n:]]), orders, workers)
-    low, high = np.quantile(scores, [0.5 - _CONFIDENCE / 2, 0.5 + _CONFIDENCE / 2])
-    p_value = (1 + int(np.sum(scores >= observed))) / (1 + replicates)
-    return Floor(float(scores.mean()), float(low), float(high), p_value, replicates, seed)
+    orders = [np.arange(n + m), *(rng.permutation(n + m) for _ in range(replicates))]
+    values = _map(lambda order: distance(order[:n], order[n:]), orders, workers, "floor")
+    observed, scores = values[0], values[1:]
+    low, high = np.quantile(scores, [_TAIL, 1.0 - _TAIL])
+    as_large = int(np.sum(scores >= observed - _TIE * abs(observed)))
+    return Floor(
+        mean=float(scores.mean()),
+        low=float(low),
+        high=float(high),
+        deviation=float(scores.std(ddof=1)) if replicates > 1 else 0.0,
+        p_value=(1 + as_large) / (1 + replicates),
+        replicates=replicates,
+        seed=seed,
+        scores=tuple(scores.tolist()),
+    )
 
 
 def jackknife_interval(
-    distance: Distance,
-    x: Array,
-    y: Array,
-    observed: float,
+    distance: SubsetDistance,
+    n: int,
+    m: int,
     *,
     groups: int = 20,
     seed: int = 0,
     workers: int = 1,
 ) -> Interval:
-    """The observed score ± t · s, with s² the sum of the jackknife variances of the two sides.
+    """The score ± t · s, with s² the sum of the jackknife variances of the two sides.
 
     The clips of a side are dealt into groups; leaving each group out in turn shows how much the
     score owes to chance. Unlike a bootstrap no clip is drawn twice, which would lower distances
     within a set and bias transport and kernel scores alike.
     """
     _at_least(groups, 3, "groups")
-    variance, freedom = 0.0, 0
-    rng = np.random.default_rng(seed)
-    for side, leave_out in (
-        (x, lambda kept: distance(x[kept], y)),
-        (y, lambda kept: distance(x, y[kept])),
-    ):
-        count = min(groups, len(side) // 2)
-        if count < 3:
-            raise UsageError(f"An interval needs at least 6 clips a side, not {len(side)}.")
-        kept = _all_but_one_group(len(side), count, rng)
-        scores = _map(leave_out, kept, workers)
-        variance += (count - 1) / count * float(np.sum((scores - scores.mean()) ** 2))
-        freedom += count - 1
-    deviation = variance**0.5
-    reach = float(t.ppf(0.5 + _CONFIDENCE / 2, freedom)) * deviation
-    return Interval(observed - reach, observed + reach, deviation, groups, seed)
+    x, y = np.arange(n), n + np.arange(m)
+    draws = [(x, y)]
+    draws += [(kept, y) for kept in _all_but_one_group(x, groups, seed)]
+    draws += [(x, kept) for kept in _all_but_one_group(y, groups, seed)]
+    values = _map(lambda draw: distance(*draw), draws, workers, "interval")
+    first = 1 + _group_count(n, groups)
+    score, without_x, without_y = float(values[0]), values[1:first], values[first:]
+    deviation = (_jackknife_variance(without_x) + _jackknife_variance(without_y)) ** 0.5
+    freedom = len(without_x) + len(without_y) - 2
+    reach = float(t.ppf(1.0 - _TAIL, freedom)) * deviation
+    low, high = score - reach, score + reach
+    without = tuple(without_x.tolist()), tuple(without_y.tolist())
+    return Interval(score, low, high, deviation, freedom, groups, seed, *without)
+
+
+def difference(first: Interval, second: Interval, *, paired: bool = False) -> Difference:
+    """How much larger the first score is than the second, for one and the same reference set.
+
+    What both scores owe to the choice of reference clips cancels; with ``paired`` evaluated clips,
+    the k-th of one set belonging to the k-th of the other, so does what they owe to these.
+    """
+    if (first.groups, first.seed) != (second.groups, second.seed):
+        raise UsageError("Only intervals of the same groups and seed can be compared.")
+    x, y = np.asarray(first.without_reference), np.asarray(first.without_evaluated)
+    other_x, other_y = np.asarray(second.without_reference), np.asarray(second.without_evaluated)
+    if len(x) != len(other_x) or (paired and len(y) != len(other_y)):
+        raise UsageError("The two scores do not belong to the same clips.")
+    variance = _jackknife_variance(x - other_x)
+    if paired:
+        variance += _jackknife_variance(y - other_y)
+        freedom = len(x) + len(y) - 2
+    else:
+        variance += _jackknife_variance(y) + _jackknife_variance(other_y)
+        freedom = len(x) + len(y) + len(other_y) - 3
+    value, deviation = first.score - second.score, variance**0.5
+    reach = float(t.ppf(1.0 - _TAIL, freedom)) * deviation
+    if deviation > 0:
+        probability = float(t.cdf(-value / deviation, freedom))
+    else:  # the same clips twice
+        probability = 0.5 if value == 0 else float(value < 0)
+    return Difference(value, value - reach, value + reach, deviation, probability)
 
 
 def extrapolate(
-    distance: Distance,
-    x: Array,
-    y: Array,
+    distance: SubsetDistance,
+    n: int,
+    m: int,
     *,
     points: int = 12,
     seed: int = 0,
     workers: int = 1,
 ) -> Limit:
     """The intercept of a straight line through the scores of seeded subsets against 1/N."""
-    most = min(len(x), len(y))
+    most = min(n, m)
     least = max(2, most // 5)
     if most - least < 3:
         raise UsageError(f"Extrapolation needs at least 6 clips a side, not {most}.")
     rng = np.random.default_rng(seed)
     sizes = np.unique(np.linspace(least, most, max(3, points)).astype(int)).tolist()
-    draws = [(rng.permutation(len(x))[:size], rng.permutation(len(y))[:size]) for size in sizes]
-    scores = _map(lambda draw: distance(x[draw[0]], y[draw[1]]), draws, workers)
+    draws = [(rng.permutation(n)[:size], n + rng.permutation(m)[:size]) for size in sizes]
+    scores = _map(lambda draw: distance(*draw), draws, workers, "limit")
     line = linregress(1.0 / np.asarray(sizes), scores)
     return Limit(
         float(line.intercept),
@@ -147,24 +216,45 @@ def extrapolate(
     )
 
 
-def _all_but_one_group(
-    size: int, groups: int, rng: np.random.Generator
-) -> Sequence[NDArray[np.intp]]:
-    order = rng.permutation(size)
-    return [np.sort(np.delete(order, np.s_[k::groups])) for k in range(groups)]
+def _group_count(size: int, groups: int) -> int:
+    count = min(groups, size // 2)
+    if count < 3:
+        raise UsageError(f"An interval needs at least 6 clips a side, not {size}.")
+    return count
+
+
+def _all_but_one_group(side: IndexArray, groups: int, seed: int) -> list[IndexArray]:
+    """The side without each of its groups in turn; the same seed deals the same way again."""
+    count = _group_count(len(side), groups)
+    order = np.random.default_rng(seed).permutation(side)
+    return [np.sort(np.delete(order, np.s_[k::count])) for k in range(count)]
+
+
+def _jackknife_variance(scores: FloatArray) -> float:
+    """Of the full score, by the scores without each group in turn."""
+    count = len(scores)
+    return (count - 1) / count * float(np.sum((scores - scores.mean()) ** 2))
 
 
 def _map(
-    function: Callable[..., float], items: Iterable[object], workers: int
-) -> NDArray[np.float64]:
+    function: Callable[..., float], items: Sequence[object], workers: int, title: str
+) -> FloatArray:
     """The values of the items in order; each thread computes with one torch thread."""
     import torch
+    from tqdm import tqdm
 
     def one_thread() -> None:
         torch.set_num_threads(1)
 
-    with ThreadPoolExecutor(workers, initializer=one_thread) as pool:
-        return np.fromiter(pool.map(function, items), dtype=np.float64)
+    with (
+        ThreadPoolExecutor(workers, initializer=one_thread) as pool,
+        tqdm(desc=title, total=len(items), unit=" scores", delay=_BAR_DELAY, disable=None) as bar,
+    ):
+        values = np.empty(len(items))
+        for number, value in enumerate(pool.map(function, items)):
+            values[number] = value
+            bar.update()
+        return values
 
 
 def _at_least(value: int, least: int, name: str) -> None:

@@ -1,4 +1,4 @@
-"""Scores two sets of clips by one metric or by several, from one set of embeddings each."""
+"""Scores two sets of clips by one metric or by several, with what chance makes of such scores."""
 
 from __future__ import annotations
 
@@ -6,8 +6,48 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from otadtk.embed import EmbeddingSet
+import numpy as np
+
+from otadtk.embed import EmbeddingSet, default_workers
+from otadtk.errors import UsageError
 from otadtk.metrics import AudioMetric, Measurement, PathLike
+from otadtk.resampling import (
+    Floor,
+    Interval,
+    Limit,
+    extrapolate,
+    jackknife_interval,
+    permutation_floor,
+)
+
+SIGNIFICANT = 0.05
+"""p from which on two sets count as told apart."""
+_STRAIGHT = 0.9
+"""R² below which a fit in 1/N is not to be relied on."""
+
+
+@dataclass(frozen=True)
+class StatisticsRequest:
+    """Which statistics to compute: ``null`` permutations (none for 0), an interval, a limit."""
+
+    null: int = 0
+    interval: bool = False
+    limit: bool = False
+    seed: int = 0
+    workers: int | None = None
+    """Threads (default: one per core)."""
+
+    def __bool__(self) -> bool:
+        return self.null > 0 or self.interval or self.limit
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What a score is worth: its floor, its interval, its limit; None for what was not asked."""
+
+    floor: Floor | None = None
+    interval: Interval | None = None
+    limit: Limit | None = None
 
 
 @dataclass(frozen=True)
@@ -18,13 +58,76 @@ class Evaluation:
     measurement: Measurement
     reference: EmbeddingSet
     evaluated: EmbeddingSet
+    statistics: Statistics
     seconds: float
-    """Wall-clock time of the distance, without the embedding."""
+    """Wall-clock time of the distance, without embedding and statistics."""
 
     @property
     def score(self) -> float:
         """The distance."""
         return self.measurement.score
+
+    def headline(self) -> str:
+        """The score in one line, against its floor where that is known."""
+        line, floor = f"{self.metric.name}: {self.score:.6f}", self.statistics.floor
+        if floor is None:
+            return line
+        above, ratio = self.score - floor.mean, floor.ratio(self.score)
+        where = f"{abs(above):.6f} {'above' if above >= 0 else 'below'} its floor {floor.mean:.6f}"
+        times = f", {ratio:.2f} times it" if ratio is not None else ""
+        return f"{line}  ({where}{times}, p = {floor.p_value:.3g})"
+
+    def details(self) -> list[str]:
+        """One line for each statistic behind the headline."""
+        lines, found = [], self.statistics
+        if found.floor is not None:
+            floor = found.floor
+            lines.append(
+                f"floor: 95 % of {floor.replicates} permutations score {floor.low:.6f} to "
+                f"{floor.high:.6f}"
+            )
+        if found.interval is not None:
+            interval = found.interval
+            lines.append(
+                f"95 % interval: {interval.low:.6f} to {interval.high:.6f} (jackknife, "
+                f"{interval.groups} groups)"
+            )
+        if found.limit is not None:
+            limit = found.limit
+            lines.append(
+                f"limit: {limit.value:.6f} for infinitely many clips (fit in 1/N over "
+                f"{len(limit.sizes)} sizes from {limit.sizes[0]}, R² {limit.r_squared:.3f})"
+            )
+        return lines
+
+    def notes(self) -> list[str]:
+        """What a reader of the statistics should know, one sentence each."""
+        notes, found, name = [], self.statistics, self.metric.name
+        n, m = len(self.reference.vectors), len(self.evaluated.vectors)
+        if found.floor is not None:
+            least = 1.0 / (1 + found.floor.replicates)
+            if least > SIGNIFICANT:
+                notes.append(
+                    f"{found.floor.replicates} permutations cannot give a p below {least:.3g}; "
+                    f"take 200."
+                )
+            elif found.floor.p_value > SIGNIFICANT:
+                notes.append(
+                    f"{name} cannot tell the sets apart at N = {n}, M = {m}: two samples of one "
+                    f"distribution score as much (p = {found.floor.p_value:.3g}); compare more "
+                    f"clips before you rank by this score."
+                )
+        if found.limit is not None and self.metric.unbiased:
+            notes.append(
+                f"{name} is unbiased at every N: a fit in 1/N has nothing to see, and the score "
+                f"itself is the estimate for infinitely many clips."
+            )
+        elif found.limit is not None and found.limit.r_squared < _STRAIGHT:
+            notes.append(
+                f"The scores of {name} are not straight in 1/N (R² {found.limit.r_squared:.2f}): "
+                f"do not rely on the limit."
+            )
+        return notes
 
 
 def embed_once(
@@ -38,9 +141,62 @@ def embed_once(
     return [sets[metric.spec.fingerprint] for metric in metrics]
 
 
-def evaluate(metric: AudioMetric, reference: EmbeddingSet, evaluated: EmbeddingSet) -> Evaluation:
-    """The metric's evaluation of two embedded sets."""
+def evaluate(
+    metric: AudioMetric,
+    reference: PathLike | EmbeddingSet,
+    evaluated: PathLike | EmbeddingSet,
+    *,
+    null: int = 0,
+    interval: bool = False,
+    limit: bool = False,
+    seed: int = 0,
+    workers: int | None = None,
+) -> Evaluation:
+    """The metric's score of two folders or embedded sets, with the statistics asked for.
+
+    ``null`` permutations give the floor and a p-value, ``interval`` a 95 % interval of the
+    expected score at this N and M, ``limit`` the score for infinitely many clips.
+
+    >>> from otadtk import OTAD, evaluate
+    >>> result = evaluate(OTAD("yamnet"), "real/", "generated/", null=200)  # doctest: +SKIP
+    >>> result.score, result.statistics.floor.p_value  # doctest: +SKIP
+    """
+    if not isinstance(reference, EmbeddingSet):
+        reference = metric.embed(reference, workers=workers)
+    if not isinstance(evaluated, EmbeddingSet):
+        evaluated = metric.embed(evaluated, workers=workers)
     started = time.perf_counter()
     measurement = metric.measure(reference, evaluated)
     seconds = time.perf_counter() - started
-    return Evaluation(metric, measurement, reference, evaluated, seconds)
+    request = StatisticsRequest(null, interval, limit, seed, workers)
+    found = statistics_of(metric, reference, evaluated, request)
+    return Evaluation(metric, measurement, reference, evaluated, found, seconds)
+
+
+def statistics_of(
+    metric: AudioMetric,
+    reference: EmbeddingSet,
+    evaluated: EmbeddingSet,
+    request: StatisticsRequest,
+) -> Statistics:
+    """The statistics of a metric on two embedded sets, all from one pool of their clips."""
+    if not request:
+        return Statistics()
+    for side in (reference, evaluated):
+        if side.frames is not None:
+            raise UsageError(
+                f"Floor, interval and limit deal out clips, and cannot with {side.note}: "
+                f"frames of one clip are not independent. Remove --null, --ci and --extrapolate."
+            )
+    n, m = len(reference.vectors), len(evaluated.vectors)
+    distance = metric.between(np.concatenate([reference.vectors, evaluated.vectors]))
+    seed, workers = request.seed, request.workers or default_workers()
+    floor = interval = limit = None
+    if request.null > 0:
+        replicates = request.null
+        floor = permutation_floor(distance, n, m, replicates=replicates, seed=seed, workers=workers)
+    if request.interval:
+        interval = jackknife_interval(distance, n, m, seed=seed, workers=workers)
+    if request.limit:
+        limit = extrapolate(distance, n, m, seed=seed, workers=workers)
+    return Statistics(floor, interval, limit)

@@ -1,25 +1,19 @@
 """The embedding store: what an encoder said of an audio file, found by the file's content.
 
-An entry lies at ``<root>/<encoder fingerprint>/<aa>/<SHA-256 of the audio>.<kind>`` and is
-
-    one line of JSON: format, audio hash, encoder fingerprint, shape, audit
-    the vector(s), float32 little-endian
-    32 bytes: SHA-256 of all that stands before
-
-so that a truncated, damaged or foreign file is recognised and treated as absent. Entries are
-written to a temporary file and renamed: a kill loses at most the entry being written.
+An entry lies at ``<root>/<encoder fingerprint>/<aa>/<SHA-256 of the audio>.<kind>``: a sealed file
+whose header has the format, audio hash, encoder fingerprint and audit. A truncated, damaged or
+foreign file is treated as absent. Entries are written to a temporary file and renamed: a kill
+loses at most the entry being written.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-import hashlib
-import json
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,18 +21,18 @@ from numpy.typing import NDArray
 from otadtk.atomic import TEMPORARY_PREFIX, replacing
 from otadtk.audio import Audit
 from otadtk.errors import UsageError
+from otadtk.sealed import seal, unseal
 from otadtk.weights import cache_directory
 
 FORMAT = "otadtk-store/1"
-_DIGEST_BYTES = 32
 _STALE_SECONDS = 24 * 3600
 
-Kind = Literal["clip", "frames"]
+Kind = Literal["clip", "frames", "labels"]
 
 
 @dataclass(frozen=True)
 class StoredClip:
-    """One entry: the clip vector ``(d,)`` or the frames ``(n, d)``, and the audit of the audio."""
+    """One entry: the clip vector ``(d,)``, the frames ``(n, d)`` or the class scores, and the audit."""
 
     values: NDArray[np.float32]
     audit: Audit
@@ -93,23 +87,18 @@ def _pack(clip: StoredClip, audio: str, fingerprint: str) -> bytes:
         "format": FORMAT,
         "audio": audio,
         "encoder": fingerprint,
-        "shape": list(clip.values.shape),
         "audit": dataclasses.asdict(clip.audit),
     }
-    body = json.dumps(header).encode() + b"\n" + clip.values.astype("<f4").tobytes()
-    return body + hashlib.sha256(body).digest()
+    return seal(header, clip.values)
 
 
 def _unpack(content: bytes, audio: str, fingerprint: str) -> StoredClip | None:
-    body, digest = content[:-_DIGEST_BYTES], content[-_DIGEST_BYTES:]
-    if hashlib.sha256(body).digest() != digest:
+    unsealed = unseal(content)
+    if unsealed is None:
         return None
-    line, _, raw = body.partition(b"\n")
-    try:
-        header: dict[str, Any] = json.loads(line)
-        if (header["format"], header["audio"], header["encoder"]) != (FORMAT, audio, fingerprint):
-            return None
-        values = np.frombuffer(raw, dtype="<f4").reshape(header["shape"]).astype(np.float32)
-        return StoredClip(values, Audit(**header["audit"]))
-    except (ValueError, KeyError, TypeError):  # a well-hashed file of another program
+    header, values = unsealed
+    key = [header.get(name) for name in ("format", "audio", "encoder")]
+    audit = Audit.from_dict(header.get("audit"))
+    if key != [FORMAT, audio, fingerprint] or audit is None:
         return None
+    return StoredClip(values, audit)

@@ -89,6 +89,8 @@ REFUSED = {
         2,
         "--diagnose belongs to OTAD",
     ),
+    "null 0": ("logmel ref eval --null 0", 2, "not a whole number above 0"),
+    "interval of one clip": ("logmel ref one --ci", 2, "at least 6 clips"),
     "FAD of one clip": ("logmel ref one --fad", 2, "FAD needs at least 2"),
     "KAD of one clip": ("logmel one ref --kad", 2, "KAD needs at least 2"),
     "bandwidth without KAD": ("logmel ref eval --bandwidth 1", 2, "belongs to KAD"),

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from otadtk import OTAD, __version__, compute_fad, compute_kad, compute_otad
+from otadtk import FAD, OTAD, __version__, compute_fad, compute_kad, compute_otad, evaluate
 from otadtk.adapter.files import save_adapter
 from otadtk.adapter.network import RiemannianAdapter
 from otadtk.cli.score import main
@@ -62,6 +62,34 @@ def test_several_metrics_in_one_run(
     assert err.count("reference clips") == 1
     with target.open(newline="") as file:
         assert [row["metric"] for row in csv.DictReader(file)] == ["KAD", "OTAD", "FAD"]
+
+
+def test_statistics_of_every_metric(folders: Folders, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--metrics", "otad,fad,kad", "--null", 19, "--ci", "--extrapolate", "--seed", 3]
+    assert run("logmel", *folders, *arguments) == 0
+    out, err = capsys.readouterr()
+    lines = out.splitlines()
+    assert [line.split(":")[0].strip() for line in lines] == [
+        *("OTAD", "floor", "95 % interval", "limit"),
+        *("FAD", "floor", "95 % interval", "limit"),
+        *("KAD", "floor", "95 % interval", "limit"),
+    ]
+    result = evaluate(FAD("logmel"), *folders, null=19, interval=True, limit=True, seed=3)
+    floor = result.statistics.floor
+    assert floor is not None
+    assert lines[4] == result.headline()
+    assert f"floor {floor.mean:.6f}, {result.score / floor.mean:.2f} times it" in lines[4]
+    assert f"p = {floor.p_value:.3g}" in lines[4]
+    assert "times it" not in lines[8]  # KAD's floor is about zero
+    assert "cannot tell the sets apart at N = 8, M = 8" in err  # both folders are of one kind
+    assert "KAD is unbiased at every N" in err
+
+
+def test_few_permutations_are_remarked_on(
+    folders: Folders, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("logmel", *folders, "--fad", "--null", 3) == 0
+    assert "3 permutations cannot give a p below 0.25" in capsys.readouterr().err
 
 
 def test_bandwidth(folders: Folders, capsys: pytest.CaptureFixture[str]) -> None:
@@ -177,7 +205,7 @@ def test_help_names_every_option_and_exit_code(capsys: pytest.CaptureFixture[str
     flags = (
         "--variant --epsilon --diagnose --diag-out --top-k --indiv --fad --kad --bandwidth --csv "
         "--device --workers --force-emb-encode --adapter-checkpoint --version --strict --weights "
-        "--no-recursive --on-error --cache-dir"
+        "--no-recursive --on-error --cache-dir --metrics --null --ci --extrapolate --seed"
     )
     for flag in flags.split():
         assert flag in text, flag

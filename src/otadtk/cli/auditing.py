@@ -17,7 +17,8 @@ logger = logging.getLogger(__name__)
 
 _WITH_AUDIT_ONLY = (
     *("model", "ref", "eval", "audit_only", "device", "workers", "recursive", "on_error"),
-    *("force_emb_encode", "cache_dir", "weights", "quiet"),
+    *("force_emb_encode", "cache_dir", "weights", "quiet", "frames", "import_cache"),
+    "command_line",
 )
 
 
@@ -37,7 +38,10 @@ def describe(metric: AudioMetric, reference: EmbeddingSet, evaluated: EmbeddingS
     for name, side in {"reference": reference, "evaluated": evaluated}.items():
         cached = len(side.files) - side.encoded
         clips = "clip" if len(side.files) == 1 else "clips"
-        logger.info("%d %s %s (%d from the cache)", len(side.files), name, clips, cached)
+        if any(side.audits):
+            logger.info("%d %s %s (%d from the cache)", len(side.files), name, clips, cached)
+        if side.note:
+            logger.info("%s: %s", name, side.note)
     minimum = metric.spec.minimum_samples / metric.spec.sample_rate
     audit = audit_sets(reference, evaluated, minimum_seconds=minimum)
     for line in audit.warnings():
@@ -64,6 +68,8 @@ def audit_only(options: argparse.Namespace) -> None:
         recursive=options.recursive,
         on_error="skip",
         force_recompute=options.force_emb_encode,
+        frames=options.frames,
+        import_cache=options.import_cache,
     )
     sets = [metric.embed(place, workers=options.workers) for place in (options.ref, options.eval)]
     audit = describe(metric, *sets)

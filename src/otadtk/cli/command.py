@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import shlex
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -13,8 +14,8 @@ from pathlib import Path
 from otadtk import __version__
 from otadtk.errors import OtadtkError, UsageError
 
-EXIT_CODES = """exit codes: 0 done; 1 unforeseen; 2 usage; 3 input audio; 4 weights or adapter;
-5 not converged under --strict; 130 interrupted"""
+EXIT_CODES = """exit codes: 0 done; 1 unforeseen; 2 usage; 3 input audio or embeddings;
+4 weights or adapter; 5 not converged under --strict; 130 interrupted"""
 
 Command = Callable[[argparse.Namespace], None]
 
@@ -27,6 +28,8 @@ def execute(
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # file names that are not UTF-8
     parsed = parser.parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    parsed.command_line = shlex.join([parser.prog, *given])
     level = logging.WARNING if getattr(parsed, "quiet", False) else logging.INFO
     try:
         with _logging_to_stderr(parser.prog, level):
@@ -101,6 +104,21 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-q", "--quiet", action="store_true", help="warnings and errors only")
     add_version(parser)
+
+
+def add_source_options(parser: argparse.ArgumentParser) -> None:
+    """Where embeddings come from, if not from audio by clip vectors."""
+    group = parser.add_argument_group("other embeddings")
+    group.add_argument(
+        *("--frames",),
+        choices=["own", "kadtk", "fadtk"],
+        help="compare frames, not clips (FAD, KAD): the encoder's own, or as that tool has them",
+    )
+    group.add_argument(
+        *("--import-cache",),
+        choices=["kadtk", "fadtk", "otadtk-0.1.2"],
+        help="read what that tool cached beside the audio, instead of embedding",
+    )
 
 
 def add_version(parser: argparse.ArgumentParser) -> None:

@@ -8,7 +8,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from otadtk.cli.command import EXIT_CODES, add_common_options, execute
+from otadtk.cli.command import EXIT_CODES, add_common_options, check_output, execute
 from otadtk.errors import AudioError, UsageError
 
 logger = logging.getLogger(__name__)
@@ -29,6 +29,18 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "-d", "--dirs", nargs="+", type=Path, required=True, help="folders or files of audio"
     )
+    outputs = parser.add_argument_group("outputs besides the cache")
+    outputs.add_argument(
+        *("--export",),
+        type=Path,
+        metavar="FILE",
+        help="write the embeddings of one folder by one model (.npy, .npz, .parquet, .otadpack)",
+    )
+    outputs.add_argument(
+        *("--layout",),
+        choices=["kadtk"],
+        help="write frames where that tool looks for them, beside the audio",
+    )
     add_common_options(parser)
     return parser
 
@@ -36,13 +48,20 @@ def _parser() -> argparse.ArgumentParser:
 def _run(options: argparse.Namespace) -> None:
     from otadtk.embed import LazyEncoder, embed_all
     from otadtk.encoders import get_spec, list_models
+    from otadtk.encoders.frames import with_frames
+    from otadtk.sources.caches import write_kadtk_layout
+    from otadtk.sources.export import export_set
     from otadtk.store import EmbeddingStore
 
     store = EmbeddingStore(options.cache_dir)
     names = list_models() if "all" in options.model else list(dict.fromkeys(options.model))
     if options.weights is not None and len(names) > 1 and not options.weights.is_dir():
         raise UsageError("With several models --weights is a folder, with a folder for each model.")
-    encoders = [LazyEncoder(get_spec(name), options.device, options.weights) for name in names]
+    _check_outputs(options, names)
+    specs = [get_spec(name) for name in names]
+    if options.layout is not None:
+        specs = [with_frames(spec, options.layout) for spec in specs]
+    encoders = [LazyEncoder(spec, options.device, options.weights) for spec in specs]
     failures = []
     for folder in options.dirs:
         started = time.perf_counter()
@@ -53,6 +72,7 @@ def _run(options: argparse.Namespace) -> None:
                 workers=options.workers,
                 force=options.force_emb_encode,
                 on_error=options.on_error,
+                kind="clip" if options.layout is None else "frames",
             )
         except AudioError as error:  # the other folders are embedded all the same
             failures.append(str(error))
@@ -65,8 +85,25 @@ def _run(options: argparse.Namespace) -> None:
                 f"{encoder.spec.name} {folder}: {len(embedded.files)} clips, "
                 f"{embedded.encoded} embedded now, {seconds:.1f} s"
             )
+            if options.export is not None:
+                export_set(embedded, folder, options.export, encoder.spec)
+            if options.layout is not None:
+                write_kadtk_layout(embedded, encoder.spec)
     if failures:
         raise AudioError("\n".join(failures))
+
+
+def _check_outputs(options: argparse.Namespace, names: Sequence[str]) -> None:
+    from otadtk.sources.export import check_export
+
+    if options.export is None:
+        return
+    if options.layout is not None:
+        raise UsageError("--export writes clip vectors and --layout frames; ask for one of them.")
+    if len(names) > 1 or len(options.dirs) > 1:
+        raise UsageError("--export takes one model and one folder.")
+    check_export(options.export)
+    check_output(options.export)
 
 
 if __name__ == "__main__":

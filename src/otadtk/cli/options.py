@@ -18,6 +18,7 @@ _OWNERS = {
     "otad": (
         *("variant", "epsilon", "epsilon_scale", "divergence", "coupling", "max_memory", "compat"),
         *("adapter_checkpoint", "diagnose", "top_k", "diag_out", "indiv", "strict"),
+        *("report", "report_audio", "labels", "groups", "figures"),
     ),
     "kad": ("bandwidth",),
 }
@@ -119,6 +120,8 @@ def make_metrics(options: argparse.Namespace, model: str) -> list[AudioMetric]:
         "recursive": options.recursive,
         "on_error": options.on_error,
         "force_recompute": options.force_emb_encode,
+        "frames": getattr(options, "frames", None),
+        "import_cache": getattr(options, "import_cache", None),
     }
 
     def make(name: str) -> AudioMetric:

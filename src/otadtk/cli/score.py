@@ -11,8 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from otadtk.cli.auditing import add_audit_option, audit_only, describe
-from otadtk.cli.command import EXIT_CODES, add_common_options, check_output, execute, positive_int
+from otadtk.cli.command import (
+    EXIT_CODES,
+    add_common_options,
+    add_source_options,
+    check_output,
+    execute,
+    positive_int,
+)
 from otadtk.cli.options import add_metric_options, check_metric_options, make_metrics
+from otadtk.cli.reporting import add_report_options, check_report_options, write_reports
+from otadtk.cli.worst import print_worst
 from otadtk.errors import NotConvergedError, UsageError
 
 if TYPE_CHECKING:
@@ -22,6 +31,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 DEFAULT_TOP_K = 10
+DEFAULT_NULL = 200
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -37,10 +47,33 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EXIT_CODES,
     )
     parser.add_argument("model", help="an encoder of otadtk-list-models, or path/to/file.py:Class")
-    parser.add_argument("ref", type=Path, help="folder (or file) of reference clips")
-    parser.add_argument("eval", type=Path, help="folder (or file) of evaluated clips")
+    parser.add_argument(
+        *("ref",),
+        type=Path,
+        help="reference clips: a folder or file of audio, or embeddings (.npy, .npz, .parquet, "
+        ".otadpack, a folder of .npy)",
+    )
+    parser.add_argument("eval", type=Path, help="evaluated clips, likewise")
     add_metric_options(parser)
-    parser.add_argument("--seed", type=int, help="of everything that is drawn (default: 0)")
+    statistics = parser.add_argument_group("statistics (every metric)")
+    statistics.add_argument(
+        *("--null",),
+        nargs="?",
+        const=DEFAULT_NULL,
+        type=positive_int,
+        metavar="R",
+        help="the floor, what two samples of one distribution score at this N and M, and a "
+        f"p-value, by R permutations (default: {DEFAULT_NULL})",
+    )
+    statistics.add_argument(
+        "--ci", action="store_true", help="95 %% interval of the expected score at this N and M"
+    )
+    statistics.add_argument(
+        *("--extrapolate", "--inf"),
+        action="store_true",
+        help="the score for infinitely many clips, by a fit in 1/N",
+    )
+    statistics.add_argument("--seed", type=int, help="of everything that is drawn (default: 0)")
 
     clips = parser.add_argument_group("single clips (OTAD)")
     clips.add_argument(
@@ -56,8 +89,10 @@ def _parser() -> argparse.ArgumentParser:
         "--diag-out", type=Path, metavar="CSV", help="write file,cj,relative_cost of every clip"
     )
     clips.add_argument("--indiv", type=Path, metavar="CSV", help="the same, sorted by cost")
+    add_report_options(parser)
     parser.add_argument("--csv", type=Path, metavar="CSV", help="append each score as one row")
     add_audit_option(parser)
+    add_source_options(parser)
     add_common_options(parser)
     return parser
 
@@ -75,27 +110,44 @@ def _run(options: argparse.Namespace) -> None:
     references = embed_once(metrics, options.ref, workers=options.workers)
     evaluated = embed_once(metrics, options.eval, workers=options.workers)
     describe(metrics[0], references[0], evaluated[0])
+    evaluations = []
     for metric, reference, other in zip(metrics, references, evaluated, strict=True):
-        evaluation = evaluate(metric, reference, other)
+        evaluation = evaluate(
+            *(metric, reference, other),
+            null=options.null or 0,
+            interval=options.ci,
+            limit=options.extrapolate,
+            seed=options.seed or 0,
+            workers=options.workers,
+        )
+        evaluations.append(evaluation)
         _explain(evaluation, strict=options.strict)
-        print(f"{metric.name}: {evaluation.score:.6f}", flush=True)
+        print(evaluation.headline(), *evaluation.details(), sep="\n  ", flush=True)
         if options.csv is not None:
             _append_row(options.csv, _row(evaluation, options))
         if evaluation.measurement.diagnostics is not None:
             _show_clips(evaluation.measurement.diagnostics, options)
+    write_reports(evaluations, options)
 
 
 def _check_combination(options: argparse.Namespace) -> None:
     """An option that would do nothing is an error, never silently dropped."""
     check_metric_options(options)
-    if options.seed is not None and options.coupling not in ("minibatch", "sliced"):
-        raise UsageError("--seed belongs to --coupling minibatch or sliced; remove it.")
+    drawn = options.null or options.ci or options.extrapolate
+    if options.seed is not None and not (drawn or options.coupling in ("minibatch", "sliced")):
+        raise UsageError(
+            "--seed belongs to what is drawn: --null, --ci, --extrapolate, --coupling minibatch or "
+            "sliced; remove it or add one of these."
+        )
     if options.top_k is not None and not options.diagnose:
         raise UsageError("--top-k belongs to --diagnose; remove it or add --diagnose.")
+    check_report_options(options)
 
 
 def _explain(evaluation: Evaluation, *, strict: bool) -> None:
-    """How an OTAD was computed; under --strict an error when its solver has not converged."""
+    """How the score was computed; under --strict an error when the solver has not converged."""
+    for note in evaluation.notes():
+        logger.warning("%s", note)
     diagnostics = evaluation.measurement.diagnostics
     if diagnostics is None or diagnostics.transport is None:
         return
@@ -110,11 +162,7 @@ def _explain(evaluation: Evaluation, *, strict: bool) -> None:
 def _show_clips(diagnostics: OTADDiagnostics, options: argparse.Namespace) -> None:
     """What was asked for about single clips."""
     if options.diagnose:
-        flags = dict(zip(diagnostics.files, diagnostics.flags, strict=True))
-        print(f"\n{'c_j':>12}  worst clips")
-        for file, cost in diagnostics.top_k(options.top_k or DEFAULT_TOP_K):
-            note = f"  [{', '.join(flags[file])}]" if flags[file] else ""
-            print(f"{cost:12.6g}  {file}{note}")
+        print_worst(diagnostics, options.top_k or DEFAULT_TOP_K)
     if options.diag_out is not None:
         diagnostics.to_csv(options.diag_out)
         logger.info("per-clip costs are in %s", options.diag_out)

@@ -18,6 +18,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 
 from otadtk.distances.cost import SquaredCost
 from otadtk.distances.laplacian import conjugate_gradients
@@ -155,11 +156,8 @@ def _feasible_value(
 def _rank_one_value(
     p: FloatArray, q: FloatArray, a: FloatArray, b: FloatArray, cost: SquaredCost, epsilon: float
 ) -> tuple[float, float]:
-    """(⟨p ⊗ q, C⟩ + ε KL(p ⊗ q | a ⊗ b), ⟨p ⊗ q, C⟩), in O(N d)."""
-    mean_x = p @ cost.x.cpu().numpy()
-    mean_y = q @ cost.y.cpu().numpy()
-    norms = p @ cost.x_squared.cpu().numpy() + q @ cost.y_squared.cpu().numpy()
-    transport = float(norms - 2.0 * (mean_x @ mean_y))
+    """(⟨p ⊗ q, C⟩ + ε KL(p ⊗ q | a ⊗ b), ⟨p ⊗ q, C⟩)."""
+    transport = cost.mean(torch.from_numpy(p), torch.from_numpy(q))
     entropy = _relative_entropy(p, a) + _relative_entropy(q, b)
     return transport + epsilon * entropy, transport
 

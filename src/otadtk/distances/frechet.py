@@ -37,7 +37,8 @@ def frechet_distance(x: ArrayLike | Tensor, y: ArrayLike | Tensor) -> float:
     shift = mean_1 - mean_2
     # tr Σ = ‖A‖²_F, tr (Σ₁Σ₂)^½ = ‖AᵀB‖_*
     traces = float(np.square(factor_1).sum() + np.square(factor_2).sum())
-    overlap = _nuclear_norm(factor_1.T @ factor_2)
+    product = torch.from_numpy(factor_1.T @ factor_2)
+    overlap = nuclear_norm(product, direct=min(product.shape) <= _SINGULAR_VALUES_UP_TO)
     return max(0.0, float(shift @ shift) + traces - 2.0 * overlap)
 
 
@@ -60,10 +61,10 @@ def _moments(points: Tensor) -> tuple[FloatArray, FloatArray]:
     return mean, np.asarray((vectors * values.clamp(min=0.0).sqrt()).numpy())
 
 
-def _nuclear_norm(matrix: FloatArray) -> float:
-    """Σ of the singular values."""
-    if min(matrix.shape) <= _SINGULAR_VALUES_UP_TO:
-        return float(torch.linalg.svdvals(torch.from_numpy(matrix)).sum())
+def nuclear_norm(matrix: Tensor, *, direct: bool) -> float:
+    """Σ of the singular values: computed directly, or faster from a Gram matrix, exact to 1e-8 each."""
+    if direct:
+        return float(torch.linalg.svdvals(matrix).sum())
     wide = matrix if matrix.shape[0] <= matrix.shape[1] else matrix.T
-    squares = torch.linalg.eigvalsh(torch.from_numpy(wide @ wide.T))
+    squares = torch.linalg.eigvalsh(wide @ wide.T)
     return float(squares.clamp(min=0.0).sqrt().sum())

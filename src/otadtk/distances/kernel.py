@@ -69,14 +69,32 @@ def kernel_distance(
             raise UsageError(f"{name} has one sample: pairs need two at least.")
     if kernel not in _KERNELS:
         raise UsageError(f"kernel must be one of {', '.join(_KERNELS)}, not {kernel!r}.")
-    # nothing is computed here yet
-    within = {"ref": PairDistances(x_), "eval": PairDistances(y_)}
+    return kernel_distance_by(
+        {"ref": PairDistances(x_), "eval": PairDistances(y_)},
+        lambda: SquaredCost(x_, y_, torch.float32),
+        lambda: PairDistances(torch.cat([x_, y_])),
+        *(bandwidth, kernel, scale),
+    )
+
+
+def kernel_distance_by(
+    within: dict[str, PairDistances],
+    between: Callable[[], SquaredCost],
+    pooled: Callable[[], PairDistances],
+    bandwidth: float | BandwidthRule,
+    kernel: KernelName,
+    scale: bool,
+) -> KernelDistance:
+    """The kernel distance by the squared distances within each set, between them and of both.
+
+    ``within`` is emptied: what has been used need not stay in memory.
+    """
     if not isinstance(bandwidth, str):
         sigma, rule = check_positive(bandwidth, "bandwidth"), "given"
     elif bandwidth in within:
         sigma, rule = median_distance(within[bandwidth]), bandwidth
     elif bandwidth == "pooled":
-        sigma, rule = median_distance(PairDistances(torch.cat([x_, y_]))), bandwidth
+        sigma, rule = median_distance(pooled()), bandwidth
     else:
         raise UsageError(f"bandwidth must be a number, eval, ref or pooled, not {bandwidth!r}.")
     gamma = 1.0 / (2.0 * sigma**2 + _TINY)
@@ -86,10 +104,10 @@ def kernel_distance(
         side: _mean_of_pairs(within.pop(side), function, gamma)
         for side in sorted(within, key=lambda side: side != rule)
     }
-    cost, cross = SquaredCost(x_, y_, torch.float32), 0.0
+    cost, cross = between(), 0.0
     for rows in row_tiles(*cost.shape, TILE):
         cross += _sum(function(cost.tile(rows), gamma))
-    value = means["ref"] + means["eval"] - 2.0 * cross / (len(x_) * len(y_))
+    value = means["ref"] + means["eval"] - 2.0 * cross / (cost.shape[0] * cost.shape[1])
     return KernelDistance(SCALE * value if scale else value, sigma, rule, kernel)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -22,13 +23,21 @@ def median_distance(pairs: PairDistances) -> float:
     """
     cost = pairs.cost
     rank = (pairs.count + 1) // 2  # the lower median, counted from 1
-    margin = _MARGIN if len(cost.x) > _SAMPLE else 1.0
+    margin = _MARGIN if cost.shape[0] > _SAMPLE else 1.0
     while True:
         low, high = _bracket(cost, margin)
         below, inside = _count(pairs, low, high)
         if below < rank <= below + len(inside):
-            return math.sqrt(float(inside.kthvalue(rank - below).values))
+            return math.sqrt(_order_statistic(inside, rank - below))
         margin = min(1.0, 4.0 * margin)
+
+
+def _order_statistic(values: Tensor, rank: int) -> float:
+    """The value of that rank, counted from 1."""
+    if values.device.type != "cpu":
+        return float(values.kthvalue(rank).values)
+    # torch's kthvalue on the CPU takes many times as long
+    return float(np.partition(values.numpy(), rank - 1)[rank - 1])
 
 
 def _bracket(cost: SquaredCost, margin: float) -> tuple[float, float]:

@@ -15,18 +15,24 @@ _KEPT_BYTES = 40_000_000
 
 
 class PairDistances:
-    """‖p_i − p_j‖² over i < j; what fits stays in memory, so that a second pass is cheap."""
+    """‖p_i − p_j‖² over i < j; what fits stays in memory, so that a second pass is cheap.
 
-    def __init__(self, points: Tensor) -> None:
-        self._points = points
-        self.count = len(points) * (len(points) - 1) // 2
+    The source is the cloud, or its costs with itself.
+    """
+
+    def __init__(self, source: Tensor | SquaredCost) -> None:
+        self._source = source
+        size = source.shape[0]
+        self.count = size * (size - 1) // 2
         self._room = _KEPT_BYTES
         self._kept: list[Tensor] = []
 
     @cached_property
     def cost(self) -> SquaredCost:
         """The costs of the cloud with itself, tile by tile."""
-        return SquaredCost(self._points, self._points, torch.float32)
+        if isinstance(self._source, SquaredCost):
+            return self._source
+        return SquaredCost(self._source, self._source, torch.float32)
 
     def tiles(self) -> Iterator[Tensor]:
         """Row tiles of the upper triangle with infinity where i ≥ j, to be read only."""

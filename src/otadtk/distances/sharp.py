@@ -77,7 +77,7 @@ def solve_sharp_cross(
         steps += taken
     # rounding a plan to exact marginals moves the missing mass at the mean cost
     value = max(abs(float(weights_a @ f + weights_b @ g)), epsilon)
-    aim = max(1e-9, min(1e-5, 0.2 * tolerance * value / max(cost.mean(a, b), epsilon)))
+    aim = max(1e-9, min(1e-4, 0.2 * tolerance * value / max(cost.mean(a, b), epsilon)))
     matter: Support | None = None
     for check in range(_CHECKS):
         near = near_pairs(panels, _on(f, cost), _on(g, cost), _REACH * epsilon, cap)

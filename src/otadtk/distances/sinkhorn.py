@@ -62,7 +62,7 @@ def sinkhorn_divergence(
     a, b = as_weights(weights_x, len(x_), "weights_x"), as_weights(weights_y, len(y_), "weights_y")
     report = progress or (lambda term, iteration, error: None)
     if epsilon_scale != "absolute":
-        epsilon *= _cost_scale(x_, y_, a, b, epsilon_scale)
+        epsilon *= cost_scale(SquaredCost(x_, y_), a, b, epsilon_scale)
     if compat is not None:
         _check_choice(compat, (COMPAT,), "compat")
         if weights_x is not None or weights_y is not None:
@@ -165,9 +165,8 @@ def _notes(
     return tuple(notes)
 
 
-def _cost_scale(x: Tensor, y: Tensor, a: Tensor, b: Tensor, kind: EpsilonScale) -> float:
+def cost_scale(cost: SquaredCost, a: Tensor, b: Tensor, kind: EpsilonScale) -> float:
     """The mean or median cost between the sets; an error where it is zero."""
-    cost = SquaredCost(x, y)
     scale = cost.mean(a, b) if kind == "mean_cost" else cost.median()
     if scale <= 0:
         raise UsageError(f"epsilon_scale={kind!r}: the {kind[:-5]} cost between the sets is zero.")

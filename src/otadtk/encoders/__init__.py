@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from otadtk.encoders import own
+from otadtk.encoders.given import GIVEN
 from otadtk.encoders.spec import Encoder, EncoderSpec, Encoding
 from otadtk.encoders.table import BUILT_IN
 from otadtk.errors import UsageError
@@ -72,13 +73,16 @@ def get_spec(model: str, compat: str | None = None) -> EncoderSpec:
     """What is known of an encoder before its weights load.
 
     ``model`` is a name of ``list_models()``, or one's own class as ``path/to/file.py:Class``;
-    ``+signal`` behind it puts weight-free signal features beside its vectors.
+    ``+signal`` behind it puts weight-free signal features beside its vectors; ``"given"`` stands
+    for embeddings that are given.
     ``compat`` names the version whose meaning of the names holds: under ``"otadtk-0.1.2"``,
     ``audiomae`` is AST and ``beats`` is wav2vec2. Whoever passes it prints ``explain_compat``.
     """
     model = COMPAT_NAMES.get(compat or "", {}).get(model, model)
     if model in BUILT_IN:
         return BUILT_IN[model]
+    if model == GIVEN.name:
+        return GIVEN
     if model.endswith("+signal"):
         from otadtk.encoders.signal import with_signal
 

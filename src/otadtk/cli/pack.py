@@ -1,0 +1,61 @@
+"""``otadtk-pack REF -m MODEL -o FILE.otadpack``: a reference set in one file, without its audio."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from otadtk.cli.command import EXIT_CODES, add_common_options, check_output, execute
+from otadtk.errors import UsageError
+
+logger = logging.getLogger(__name__)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; gives its exit code."""
+    return execute(_parser(), _run, arguments)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="otadtk-pack",
+        description="Write the embeddings of a reference set, with names, hashes and provenance, "
+        "into one file that works as REF anywhere.",
+        epilog=EXIT_CODES,
+    )
+    parser.add_argument("ref", type=Path, help="folder (or file) of reference clips")
+    parser.add_argument("-m", "--model", default="yamnet", help="encoder (default: yamnet)")
+    parser.add_argument("-o", "--out", type=Path, required=True, metavar="FILE.otadpack")
+    add_common_options(parser)
+    return parser
+
+
+def _run(options: argparse.Namespace) -> None:
+    from otadtk.metrics import FAD
+    from otadtk.sources.export import export_set
+    from otadtk.sources.pack import PACK_SUFFIX
+
+    if options.out.suffix.lower() != PACK_SUFFIX:
+        raise UsageError(f"{options.out} must end in {PACK_SUFFIX}.")
+    check_output(options.out)
+    metric = FAD(
+        options.model,
+        device=options.device,
+        weights=options.weights,
+        cache_dir=options.cache_dir,
+        recursive=options.recursive,
+        on_error=options.on_error,
+        force_recompute=options.force_emb_encode,
+    )
+    embedded = metric.embed(options.ref, workers=options.workers)
+    for clip in embedded.bad:
+        logger.warning("left out: %s: %s", clip.path, clip.reason)
+    export_set(embedded, options.ref, options.out, metric.spec)
+    size = options.out.stat().st_size
+    print(f"{options.out}: {len(embedded.files)} clips by {metric.model_name}, {size:,} bytes")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

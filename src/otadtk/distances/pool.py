@@ -1,0 +1,107 @@
+"""A pool of points and the costs between any two subsets of it, from one matrix.
+
+A floor, an interval or a comparison needs a distance hundreds of times over, each time between
+other subsets of the same few clips. Their costs are computed once.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from otadtk.distances.cost import SquaredCost, accumulator
+from otadtk.distances.duplicates import merge_duplicates
+from otadtk.distances.regime import default_memory
+
+IndexArray = NDArray[np.intp]
+
+
+class PooledCosts:
+    """C between all points of a pool, in one matrix; with ``merge``, equal points are one."""
+
+    def __init__(
+        self, points: Tensor, dtype: torch.dtype = torch.float32, *, merge: bool = True
+    ) -> None:
+        self._distinct = np.arange(len(points))
+        if merge:
+            uniform = torch.full((len(points),), 1.0 / len(points), dtype=torch.float64)
+            merged = merge_duplicates(points, uniform)
+            self._distinct, points = merged.index.numpy(), merged.points
+        cost = SquaredCost(points, points, dtype)
+        self.squared, self.dtype = cost.x_squared, dtype
+        self.matrix = cost.tile(slice(0, len(cost.x)))
+        self.matrix.fill_diagonal_(0.0)
+        self.rounding = cost.rounding()
+
+    def subset(self, chosen: IndexArray) -> tuple[Tensor, Tensor]:
+        """(the distinct points of a subset, their weights): a point drawn twice weighs twice."""
+        distinct, counts = np.unique(self._distinct[chosen], return_counts=True)
+        weights = torch.from_numpy(counts / len(chosen))
+        return torch.from_numpy(distinct).to(self.matrix.device), weights
+
+    def block(self, rows: Tensor, columns: Tensor) -> BlockCost:
+        """The costs between two subsets; of one with itself if they are the same object."""
+        return BlockCost(self, rows, columns)
+
+
+class BlockCost(SquaredCost):
+    """A block of a pool's matrix in the place of costs computed from points."""
+
+    def __init__(
+        self, pool: PooledCosts, rows: Tensor, columns: Tensor, block: Tensor | None = None
+    ) -> None:
+        self._pool, self._rows, self._columns = pool, rows, columns
+        self.dtype = pool.dtype
+        self.x_squared, self.y_squared = pool.squared[rows], pool.squared[columns]
+        if block is None:
+            block = pool.matrix.index_select(0, rows).index_select(1, columns)
+        self._block = block
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(N, M)."""
+        return len(self._rows), len(self._columns)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the pool lies."""
+        return self._block.device
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether this is the cost of a subset with itself."""
+        return self._rows is self._columns
+
+    def transposed(self) -> BlockCost:
+        """The same costs with the roles of the subsets exchanged."""
+        return BlockCost(self._pool, self._columns, self._rows, self._block.T)
+
+    def restricted(self, rows: Tensor, columns: Tensor) -> BlockCost:
+        """The cost between the chosen points of both subsets."""
+        block = self._block.index_select(0, rows).index_select(1, columns)
+        return BlockCost(self._pool, self._rows[rows], self._columns[columns], block)
+
+    def tile(self, rows: slice, first_column: int = 0) -> Tensor:
+        """C[rows, first_column:], a fresh tensor."""
+        return self._block[rows, first_column:].clone()
+
+    def entries(self, rows: Tensor, columns: Tensor) -> Tensor:
+        """C at the given index pairs, as exact as the pool's matrix is."""
+        return self._block[rows, columns].to(accumulator(self.device))
+
+    def rounding(self) -> float:
+        """The largest error of an entry against float64, as seen for the whole pool."""
+        return self._pool.rounding
+
+    def mean(self, a: Tensor, b: Tensor) -> float:
+        """Σ a_i b_j C_ij."""
+        a, b = (weights.to(self.device, self.dtype) for weights in (a, b))
+        return float(a @ self._block @ b)
+
+
+def fits_memory(count: int, max_memory: int | None = None, item: int = 4) -> bool:
+    """Whether the matrix of a pool may be held: half of the memory, as blocks need some too."""
+    limit = default_memory() if max_memory is None else max_memory
+    return count * count * item <= limit // 2

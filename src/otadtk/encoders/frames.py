@@ -1,0 +1,138 @@
+"""Frames instead of clip vectors: an encoder's own, or those that kadtk and fadtk compare.
+
+What the two tools do with a clip, by model:
+
+    vggish        both    one frame per 0.96 s, before the final ReLU
+    encodec       kadtk   means over 1 s of the first three minutes
+                  fadtk   every frame, 75 a second, of the first three minutes
+    clap          both    windows of 10 s that start every second, zeros behind the clip
+    openl3        kadtk   frames of 1 s every 0.5 s
+    panns*        kadtk   the whole clip as one frame
+
+Their caches hold float16, so their frames are rounded to it here too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from otadtk.encoders.spec import Encoder, EncoderSpec, Encoding
+from otadtk.errors import UsageError
+
+OWN = "own"
+FRAMES = (OWN, "kadtk", "fadtk")
+_THREE_MINUTES = 180
+_CLAP_SECONDS = 10
+_OPENL3_STEPS = 5
+"""OpenL3's frames start every 0.1 s here, and every 0.5 s in kadtk."""
+
+Rule = Callable[[Encoder, torch.Tensor], torch.Tensor]
+_specs: dict[str, tuple[EncoderSpec, str]] = {}
+"""The encoder inside and whose frames it gives, by the fingerprint of the whole."""
+
+
+def with_frames(spec: EncoderSpec, whose: str) -> EncoderSpec:
+    """The model that gives the frames of ``spec`` as ``whose`` tool has them."""
+    if whose not in FRAMES:
+        raise UsageError(f"Unknown frames {whose!r}; choose from {', '.join(FRAMES)}.")
+    if whose != OWN and (spec.name, whose) not in _RULES:
+        known = sorted(model for model, tool in _RULES if tool == whose)
+        raise UsageError(
+            f"{whose} has no frames of {spec.name!r}: choose from {', '.join(known)}, or compare "
+            f"the encoder's own frames with --frames {OWN}."
+        )
+    whole = replace(
+        spec,
+        name=f"{spec.name}@{whose}",
+        loader="otadtk.encoders.frames:load",
+        preprocessing=f"{spec.preprocessing}; frames of {whose} 1",
+        segment_samples=spec.segment_samples if whose == OWN or spec.name == "vggish" else None,
+        identity=spec.identity,
+    )
+    _specs[whole.fingerprint] = spec, whose
+    return whole
+
+
+class FramesEncoder(Encoder):
+    """Wraps an encoder; a rule makes the frames of a clip."""
+
+    def __init__(self, spec: EncoderSpec, inner: Encoder, rule: Rule) -> None:
+        super().__init__(spec, inner.device)
+        self._inner, self._rule = inner, rule
+
+    @torch.inference_mode()
+    def encode_segments(self, segments: Sequence[torch.Tensor]) -> list[Encoding]:
+        """The frames of each segment, all of the same weight, in float16's precision."""
+        found = [self._rule(self._inner, segment).cpu() for segment in segments]
+        return [Encoding(f.half().float(), torch.ones(len(f))) for f in found]
+
+
+def _all_frames(inner: Encoder, clip: torch.Tensor) -> torch.Tensor:
+    return inner.encode_segments([clip])[0].frames
+
+
+def _three_minutes(inner: Encoder, clip: torch.Tensor) -> torch.Tensor:
+    return _all_frames(inner, clip[: _THREE_MINUTES * inner.spec.sample_rate])
+
+
+def _means_of_seconds(inner: Encoder, clip: torch.Tensor) -> torch.Tensor:
+    clip = clip[: _THREE_MINUTES * inner.spec.sample_rate]
+    frames = _all_frames(inner, clip)
+    stride = int(len(frames) * inner.spec.sample_rate / len(clip))
+    if stride >= len(frames):  # below a second kadtk has no answer
+        return frames.mean(dim=0, keepdim=True)
+    return frames.unfold(0, stride, stride).mean(dim=-1)
+
+
+def _sliding_windows(inner: Encoder, clip: torch.Tensor) -> torch.Tensor:
+    rate = inner.spec.sample_rate
+    window = _CLAP_SECONDS * rate
+    padded = functional.pad(clip, (0, window))
+    starts = range(0, len(clip), rate)
+    windows = [padded[start : start + window] for start in starts]
+    return torch.cat([encoding.frames for encoding in inner.encode_segments(windows)])
+
+
+def _every_half_second(inner: Encoder, clip: torch.Tensor) -> torch.Tensor:
+    step = inner.spec.sample_rate // 2
+    missing = max(2 * step - len(clip), -(len(clip) - 2 * step) % step)
+    return _all_frames(inner, functional.pad(clip, (0, missing)))[::_OPENL3_STEPS]
+
+
+_RULES: dict[tuple[str, str], Rule] = {
+    ("vggish", "kadtk"): _all_frames,
+    ("vggish", "fadtk"): _all_frames,
+    ("encodec", "kadtk"): _means_of_seconds,
+    ("encodec", "fadtk"): _three_minutes,
+    ("clap", "kadtk"): _sliding_windows,
+    ("clap", "fadtk"): _sliding_windows,
+    ("openl3", "kadtk"): _every_half_second,
+    ("panns", "kadtk"): _all_frames,
+    ("panns_wglm", "kadtk"): _all_frames,
+}
+
+
+def load(spec: EncoderSpec, device: torch.device, own: Path | None = None) -> Encoder:
+    """The encoder inside, with its weights, wrapped; its own frames need no wrapping."""
+    from otadtk.encoders import load_encoder
+
+    inner_spec, whose = _specs[spec.fingerprint]
+    inner = load_encoder(inner_spec, device, own)
+    if whose == OWN:
+        return inner
+    return wrap(spec, inner, whose)
+
+
+def wrap(spec: EncoderSpec, inner: Encoder, whose: str) -> FramesEncoder:
+    """A loaded encoder with the frames of a tool; VGGish loses its final ReLU."""
+    from otadtk.encoders.vggish import VggishEncoder
+
+    if isinstance(inner, VggishEncoder):
+        inner.network.embeddings = nn.Sequential(*list(inner.network.embeddings)[:-1])
+    return FramesEncoder(spec, inner, _RULES[inner.spec.name, whose])

@@ -1,0 +1,42 @@
+// Clips by key (e12, r7): what is known of each, and which of them pass the filters.
+
+const { evaluated, reference, details } = data;
+const total = evaluated.names.length;
+
+/** Evaluated clips by rank: order[0] costs most. */
+const order = Uint32Array.from({ length: total }, (_, k) => k).sort((a, b) => evaluated.cj[b] - evaluated.cj[a] || a - b);
+const rankOf = new Uint32Array(total);
+order.forEach((j, rank) => { rankOf[j] = rank + 1; });
+
+const sideOf = (key) => (key[0] === "e" ? evaluated : reference);
+const indexOf = (key) => Number(key.slice(1));
+const nameOf = (key) => sideOf(key).names[indexOf(key)];
+const costOf = (key) => sideOf(key).relative[indexOf(key)];
+const labelsOf = (key) => details[key]?.labels ?? [];
+const partnersOf = (j) => evaluated.partners[j].map(([i, share]) => ({ key: `r${i}`, share }));
+const groupsOf = (j) => data.groupings.map((grouping) => grouping.groups[j]);
+const faultOf = (j) => data.labels[j] || "";
+
+/** What is said of a clip under its name. */
+function aboutClip(key) {
+  const labels = labelsOf(key).map(([name]) => name).join(", ");
+  if (key[0] === "r") return labels;
+  return [...new Set([...groupsOf(indexOf(key)), labels])].filter(Boolean).join(" · ");
+}
+
+const haystack = Array.from({ length: total }, (_, j) =>
+  [evaluated.names[j], ...evaluated.flags[j], ...groupsOf(j), faultOf(j), ...labelsOf(`e${j}`).map(([name]) => name)]
+    .join("\n").toLowerCase());
+
+const filters = { words: [], group: null, from: null, to: null };
+const passes = (j) =>
+  filters.words.every((word) => haystack[j].includes(word)) &&
+  (filters.group === null || groupsOf(j).includes(filters.group) || faultOf(j) === filters.group) &&
+  (filters.from === null || evaluated.relative[j] >= filters.from) &&
+  (filters.to === null || evaluated.relative[j] <= filters.to);
+const filtered = () => filters.words.length > 0 || filters.group !== null || filters.from !== null || filters.to !== null;
+
+function setFilters(changes) {
+  Object.assign(filters, changes);
+  signals.send("filter");
+}

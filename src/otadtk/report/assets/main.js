@@ -1,0 +1,97 @@
+// Puts the parts together: controls, keyboard, cards, theme, download.
+
+function debounce(action, wait = 80) {
+  let timer = 0;
+  return () => { clearTimeout(timer); timer = setTimeout(action, wait); };
+}
+
+$("find").addEventListener("input", debounce(() =>
+  setFilters({ words: $("find").value.toLowerCase().split(/\s+/).filter(Boolean) })));
+for (const id of ["from", "to"]) {
+  $(id).addEventListener("input", debounce(() =>
+    setFilters({ [id]: $(id).value === "" || !(Number($(id).value) >= 0) ? null : Number($(id).value) })));
+}
+signals.on("filter", () => {
+  for (const id of ["from", "to"]) {
+    if (document.activeElement !== $(id)) $(id).value = filters[id] ?? "";
+  }
+  $("clear").textContent = filters.group === null ? "Show all" : `${filters.group}: show all`;
+  refresh();
+});
+$("clear").addEventListener("click", clearFilters);
+$("first").addEventListener("click", () => turn(0));
+$("previous").addEventListener("click", () => turn(table.page - 1));
+$("next").addEventListener("click", () => turn(table.page + 1));
+$("last").addEventListener("click", () => turn(pages() - 1));
+for (const head of $("table").querySelectorAll("th button")) head.addEventListener("click", () => sortBy(head.dataset.sort));
+for (const button of document.querySelectorAll("[data-group]")) {
+  button.addEventListener("click", () => {
+    setFilters({ group: button.dataset.group });
+    $("clips").scrollIntoView();
+  });
+}
+
+document.addEventListener("keydown", (event) => {
+  if (event.altKey || event.ctrlKey || event.metaKey) return;
+  if (event.target.closest("input, select, textarea, summary, pre, .wide")) return;
+  const key = table.selected === null ? null : `e${table.selected}`;
+  const nearest = key && partnersOf(table.selected)[0]?.key;
+  const letter = event.key.toLowerCase();
+  if (event.key === "ArrowDown" || event.key === "ArrowUp") move(event.key === "ArrowDown" ? 1 : -1);
+  else if (event.key === " " && key && !event.target.closest("button, a")) player.toggle(key);
+  else if (letter === "a" && nearest) alternate(key, nearest);
+  else if (letter === "b" && nearest) alternate(nearest, key);
+  else return;
+  event.preventDefault();
+});
+
+/** A clip as a line of a list: the best matches, the references nobody comes near. */
+function card(key) {
+  const name = make("span", { class: "clip-name", title: nameOf(key) }, nameOf(key));
+  return make("li", {}, playButton(key) ?? make("span"), thumbnail(key) ?? make("span"),
+    make("span", {}, name, make("span", { class: "clip-about" }, aboutClip(key))),
+    make("span", { class: "amount" }, relativeText(costOf(key))));
+}
+
+function drawCards() {
+  $("best").replaceChildren(...data.best.map((j) => card(`e${j}`)));
+  $("unreached").replaceChildren(...data.unreached.map((i) => card(`r${i}`)));
+}
+
+const themes = { auto: ["Auto", "as the system"], light: ["Light", "light"], dark: ["Dark", "dark"] };
+let theme = "auto";
+$("theme").addEventListener("click", () => {
+  theme = { auto: "light", light: "dark", dark: "auto" }[theme];
+  if (theme === "auto") document.documentElement.removeAttribute("data-theme");
+  else document.documentElement.dataset.theme = theme;
+  $("theme").textContent = themes[theme][0];
+  $("theme").setAttribute("aria-label", `Colour theme: ${themes[theme][1]}`);
+  signals.send("theme");
+});
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => signals.send("theme"));
+signals.on("theme", () => { render(); drawCards(); });
+
+$("download").addEventListener("click", () => {
+  const withoutPictures = (name, value) => (name === "wave" || name === "mel" ? undefined : value);
+  const text = JSON.stringify(data, withoutPictures, 1);
+  const link = make("a", { href: URL.createObjectURL(new Blob([text], { type: "application/json" })), download: "otadtk-report.json" });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+});
+
+let drawnWidth = innerWidth;
+addEventListener("resize", debounce(() => {
+  if (innerWidth === drawnWidth) return; // a phone's address bar
+  drawnWidth = innerWidth;
+  layoutMap();
+  if (table.selected !== null) inspect(table.selected);
+}, 150));
+
+binCosts();
+drawHistogram();
+refresh();
+if (total && !narrow.matches) select(order[0]);
+else placeInspector();
+drawCards();
+layoutMap();
+document.documentElement.dataset.ready = Math.round(performance.now()); // milliseconds after opening

@@ -1,0 +1,263 @@
+"""The page in Chromium, as a reader uses it: sort, find, brush, play, keys, themes, a phone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.report.conftest import NASTY, NASTY_IMAGE, NASTY_KIND
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+Open = Callable[..., "Page"]
+AUDIO = "document.getElementById('audio')"
+
+
+@pytest.fixture
+def open_page(browser: Browser, report: Path) -> Iterator[Open]:
+    """Opens the report; afterwards, nothing was complained of and nothing was asked of a network."""
+    problems: list[str] = []
+    requests: list[str] = []
+    contexts = []
+
+    def open_page(
+        path: Path = report, *, width: int = 1400, scheme: str = "light", **options: Any
+    ) -> Page:
+        context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme, **options
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(20_000)
+        page.on("console", lambda message: problems.append(message.text))
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on("request", lambda request: requests.append(request.url))
+        page.goto(path.as_uri())
+        assert page.evaluate("Number(document.documentElement.dataset.ready) > 0")
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert problems == []
+    assert [url for url in requests if not url.startswith(("file:", "data:", "blob:"))] == []
+
+
+def until(page: Page, condition: str) -> None:
+    """Wait for a condition; Playwright's own waiting evaluates text, which the page forbids."""
+    for _ in range(400):
+        if page.evaluate(condition):
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"still not: {condition}")
+
+
+def names(page: Page) -> list[str]:
+    return page.locator("#table tbody .c-name .clip-name").all_text_contents()
+
+
+def costs(page: Page) -> list[float]:
+    texts = page.locator("#table .c-cost b").all_text_contents()
+    return [float(text.removesuffix("×")) for text in texts]
+
+
+def playing(page: Page) -> str | None:
+    """The clip that is heard now, once the sound has really advanced."""
+    until(page, f"!{AUDIO}.paused && {AUDIO}.currentTime > 0.05")
+    key: str = page.locator(".play[aria-pressed=true]").first.get_attribute("aria-label")
+    return key.removeprefix("Pause ")
+
+
+def test_rows_are_sorted_by_cost_and_by_name(open_page: Open) -> None:
+    page = open_page()
+    assert names(page)[0] == NASTY  # the silent clip
+    assert costs(page) == sorted(costs(page), reverse=True)
+    page.get_by_role("button", name="Cost").click()
+    assert costs(page) == sorted(costs(page))
+    assert page.locator("th[aria-sort=ascending]").inner_text().startswith("Cost")
+    page.get_by_role("button", name="Clip", exact=True).click()
+    page.get_by_role("button", name="Clip", exact=True).click()
+    assert page.locator("th[aria-sort=descending]").count() == 1
+    assert names(page)[0] == "rain/rain #13.wav"
+
+
+def test_pages(open_page: Open) -> None:
+    page = open_page()
+    first = names(page)
+    page.get_by_role("button", name="Next").click()
+    assert len(first) == 20
+    assert len(names(page)) == 10
+    assert not set(first) & set(names(page))
+    assert page.get_by_role("button", name="Next").is_disabled()
+
+
+def test_find_narrows_the_table_and_is_undone(open_page: Open) -> None:
+    page = open_page()
+    page.get_by_label("Find").fill("bell #1")
+    until(page, "document.getElementById('count').textContent === '4 of 30 clips'")
+    assert sorted(names(page)) == [f"bell/bell #1{n}.wav" for n in range(4)]
+    page.get_by_label("Find").fill("no such clip")
+    page.wait_for_selector("#empty:not([hidden])")
+    page.get_by_role("button", name="Show all").click()
+    assert page.locator("#count").inner_text() == "30 clips"
+
+
+def test_brushing_the_histogram_filters_the_table(open_page: Open) -> None:
+    page = open_page()
+    box = page.locator("#histogram .plot > svg").bounding_box()
+    assert box is not None
+    middle = box["y"] + box["height"] / 2
+    page.mouse.move(box["x"] + 0.6 * box["width"], middle)
+    assert "clip" in page.locator("#tip").inner_text()
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.8 * box["width"], middle)
+    page.mouse.move(box["x"] + box["width"], middle)
+    page.mouse.up()
+    least = float(page.get_by_label("Cost from").input_value())
+    assert 0 < len(names(page)) < 30
+    assert min(costs(page)) >= least - 0.005
+    page.get_by_label("Cost from").fill("")
+    until(page, "document.getElementById('count').textContent === '30 clips'")
+
+
+def test_sounds_play_and_pause(open_page: Open) -> None:
+    page = open_page()
+    page.locator("tbody .c-play .play").nth(1).click()
+    assert playing(page) == names(page)[1]
+    page.locator("tbody .c-play .play").nth(1).click()
+    assert page.evaluate(f"{AUDIO}.paused")
+    page.locator("tbody .near .play").first.click()
+    assert "#" in (playing(page) or "")
+
+
+def test_keyboard_moves_plays_and_compares(open_page: Open) -> None:
+    page = open_page()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowUp")
+    second = names(page)[1]
+    assert page.locator("tr[aria-current] .clip-name").first.inner_text() == second
+    assert page.locator("#inspector h3").inner_text() == second
+    page.keyboard.press("Space")
+    assert playing(page) == second
+    page.keyboard.press("b")
+    page.wait_for_selector("[data-ab^=r][aria-pressed=true]")
+    loud = page.evaluate(f"{AUDIO}.volume")
+    page.keyboard.press("a")
+    page.wait_for_selector("[data-ab^=e][aria-pressed=true]")
+    both = loud, page.evaluate(f"{AUDIO}.volume")
+    assert max(both) == 1.0
+    assert min(both) < 1.0  # the louder of the two is turned down
+
+
+def test_clicking_the_spectrogram_plays_from_there(open_page: Open) -> None:
+    page = open_page()
+    page.locator("tbody tr", has_text="onerror").click()
+    box = page.locator("#inspector .sound").bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + 0.75 * box["width"], box["y"] + 80)
+    assert playing(page) == NASTY_IMAGE
+    assert page.evaluate(f"{AUDIO}.currentTime") >= 1.5
+
+
+def test_names_are_text(open_page: Open) -> None:
+    page = open_page()
+    assert NASTY in names(page)
+    assert NASTY_IMAGE in names(page)
+    assert page.locator("#detection").get_by_role("button", name=NASTY_KIND).count() == 1
+    assert page.evaluate("window.hacked") is None
+    assert page.locator("img, b:has-text('loud')").count() == 0
+
+
+def test_the_policy_stops_foreign_script(browser: Browser, report: Path) -> None:
+    page = browser.new_page()
+    page.goto(report.as_uri())
+    page.evaluate(
+        "document.body.append(Object.assign(document.createElement('script'), {text: 'window.hacked = 1'}))"
+    )
+    assert page.evaluate("window.hacked") is None
+    page.close()
+
+
+def test_groups_and_kinds_choose_rows(open_page: Open) -> None:
+    page = open_page()
+    page.locator("#groups").get_by_role("button", name="rain", exact=True).click()
+    assert page.locator("#count").inner_text() == "14 of 30 clips"
+    page.locator("#detection").get_by_role("button", name="silence").click()
+    assert names(page) == [NASTY]
+
+
+def test_the_map_names_and_plays_clips(open_page: Open) -> None:
+    page = open_page()
+    canvas = page.locator("#scatter canvas")
+    canvas.scroll_into_view_if_needed()
+    box = canvas.bounding_box()
+    assert box is not None
+    found = False
+    for k in range(400):  # a walk over the canvas meets some clip
+        x, y = box["width"] * ((k * 37) % 100) / 100, box["height"] * ((k * 61) % 89) / 89
+        page.mouse.move(box["x"] + x, box["y"] + y)
+        if page.locator("#tip").is_visible():
+            found = True
+            break
+    assert found
+    shown = page.locator("#tip").inner_text().splitlines()[0]
+    page.mouse.down()
+    page.mouse.up()
+    until(page, f"!{AUDIO}.paused")
+    assert shown.endswith(".wav")
+
+
+def test_themes(open_page: Open) -> None:
+    background = "getComputedStyle(document.body).backgroundColor"
+    light, dark = open_page(), open_page(scheme="dark")
+    assert light.evaluate(background) != dark.evaluate(background)
+    light.get_by_role("button", name="Colour theme").click()
+    light.get_by_role("button", name="Colour theme").click()
+    assert light.evaluate(background) == dark.evaluate(background)
+
+
+def test_a_phone_shows_the_clip_under_its_row(open_page: Open) -> None:
+    page = open_page(width=390, has_touch=True)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.locator("tbody tr").nth(1).click()
+    assert page.locator("tr.open #inspector h3").inner_text() == names(page)[1]
+    page.locator("tr.open .play").first.click()
+    assert playing(page) == names(page)[1]
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+
+
+def test_all_numbers_can_be_downloaded(open_page: Open) -> None:
+    page = open_page()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download all numbers").click()
+    numbers = json.loads(Path(download.value.path()).read_text())
+    assert numbers["evaluated"]["names"][numbers["worst"][0]] == NASTY
+    assert numbers["detection"]["bad"] == 2
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (1400, "dark"), (390, "light")])
+def test_accessible(open_page: Open, width: int, scheme: str) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    page = open_page(width=width, scheme=scheme)
+    page.locator("tbody tr").first.click()
+    found = Axe().run(page, options={"resultTypes": ["violations"]})
+    assert found.violations_count == 0, found.generate_report()
+
+
+def test_linked_and_missing_audio(open_page: Open, scored: Any) -> None:
+    linked = scored.diagnostics.to_html(scored.folder / "linked.html", audio="link")
+    page = open_page(linked)
+    page.locator("tbody .c-play .play").nth(2).click()
+    assert playing(page) == names(page)[2]
+    silent = scored.diagnostics.to_html(scored.folder / "silent.html", audio="none")
+    page = open_page(silent)
+    assert page.locator(".play").count() == 0
+    page.keyboard.press("Space")
+    assert page.locator("#inspector h3").inner_text() == NASTY

@@ -1,0 +1,205 @@
+"""The page as a file: what it says, what it refuses, and that it comes whole or not at all."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from otadtk import OTAD, UsageError
+from otadtk.cli.score import main
+from otadtk.report import clips, page
+from otadtk.report.content import project, relative_costs
+from otadtk.report.page import ReportOptions, gather_content, write_page
+from otadtk.resampling import Floor, Interval, Limit
+from tests.report.conftest import NASTY, NASTY_IMAGE, NASTY_KIND, Scored
+
+
+def numbers(path: Path) -> dict:
+    text = path.read_text(encoding="utf-8")
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)
+    assert found is not None
+    return json.loads(found[1])
+
+
+def test_the_numbers_are_those_of_the_diagnostics(report: Path, scored: Scored) -> None:
+    found, diagnostics = numbers(report), scored.diagnostics
+    assert found["evaluated"]["cj"] == pytest.approx(diagnostics.cj, rel=1e-6)
+    assert found["evaluated"]["relative"] == pytest.approx(diagnostics.relative_cost, rel=1e-4)
+    j = found["worst"][3]
+    names = [found["reference"]["names"][i] for i, _ in found["evaluated"]["partners"][j]]
+    nearest = diagnostics.nearest(j, 3)
+    assert [str(n.file).endswith(name) for n, name in zip(nearest, names, strict=True)] == [
+        True
+    ] * 3
+    assert found["summary"]["scores"].keys() == {"FAD", "KAD"}
+    assert found["unreached"][0] == int(np.argmax(diagnostics.reference_costs))
+
+
+def test_labels_and_cost_along_time(report: Path) -> None:
+    found = numbers(report)
+    key = {name: f"e{j}" for j, name in enumerate(found["evaluated"]["names"])}
+    assert found["details"][key[NASTY]]["labels"][0][0] == "Silence"
+    strip = found["details"][key[NASTY_IMAGE]]["strip"]  # rain, and noise from the first second on
+    assert len(strip) >= 3
+    assert strip[-1] > strip[0]
+
+
+def test_no_name_leaves_its_place(report: Path) -> None:
+    text = report.read_text(encoding="utf-8")
+    for name in (NASTY, NASTY_IMAGE, NASTY_KIND):
+        assert name not in text
+    assert text.count("<script") == text.count("</script>")
+    assert "http://" not in text.replace("http://www.w3.org", "")
+    assert "https://" not in text
+
+
+def test_groups_have_costs_and_scores(report: Path) -> None:
+    (table,) = numbers(report)["groups"]
+    rows = {row["name"]: row for row in table["rows"]}
+    assert rows["rain"]["clips"] == 14
+    assert rows["rain"]["score_low"] < rows["rain"]["score"] < rows["rain"]["score_high"]
+    assert rows["bell"]["cost_low"] < rows["bell"]["cost"] < rows["bell"]["cost_high"]
+    costs = [row["cost"] for row in table["rows"]]
+    assert costs == sorted(costs, reverse=True)
+
+
+def test_statistics_stand_in_the_summary(scored: Scored, tmp_path: Path) -> None:
+    score = scored.diagnostics.score
+    options = ReportOptions(
+        audio="none",
+        floor=Floor(score / 2, score / 3, score / 1.5, 0.1 * score, 0.005, 199, 0, ()),
+        interval=Interval(*(score, 0.9 * score, 1.1 * score, 0.05 * score, 38, 20, 0), (), ()),
+        limit=Limit(0.01, 1.0, 0.9, (10, 20, 30), (0.3, 0.2, 0.1), 0),
+        command="otadtk yamnet <a> b",
+    )
+    content = gather_content(scored.diagnostics, options)
+    text = write_page(content, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "p = 0.005): the sets differ" in text
+    assert f"{0.9 * score:.4f} – {1.1 * score:.4f}" in text
+    assert "otadtk yamnet &lt;a&gt; b" in text
+    chance = dataclasses.replace(options.floor, p_value=0.4)  # type: ignore[type-var]
+    doubtful = gather_content(scored.diagnostics, dataclasses.replace(options, floor=chance))
+    assert "cannot tell the sets apart" in doubtful.summary.verdict
+
+
+def test_figures_are_written_and_repeatable(scored: Scored, tmp_path: Path) -> None:
+    from otadtk.report.figures import write_figures
+
+    limit = Limit(0.01, 1.0, 0.9, (10, 20, 30), (0.3, 0.2, 0.1), 0)
+    options = ReportOptions(audio="none", labels=scored.labels, limit=limit)
+    content = gather_content(scored.diagnostics, options)
+    written = write_figures(content, tmp_path / "first")
+    kinds = ("histogram", "map", "strip", "roc", "convergence")
+    assert {p.name for p in written} == {f"{k}.{s}" for k in kinds for s in ("svg", "png")}
+    for path in write_figures(content, tmp_path / "again"):
+        assert path.read_bytes() == (tmp_path / "first" / path.name).read_bytes()
+
+
+def test_the_map_is_the_principal_plane(scored: Scored) -> None:
+    content = gather_content(scored.diagnostics, ReportOptions(audio="none"))
+    places, explained = project(content.table)
+    points = np.concatenate([content.table.reference.points, content.table.evaluated.points])
+    variances = np.linalg.svd(points - points.mean(axis=0), compute_uv=False) ** 2
+    assert explained == pytest.approx(variances[:2] / variances.sum(), rel=1e-4)
+    assert np.square(np.array(places, dtype=float)).sum(axis=1) == pytest.approx(
+        variances[:2], rel=1e-2
+    )
+
+
+def test_audio_beyond_the_budget_is_linked(
+    scored: Scored, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clips, "AUDIO_BUDGET", 40_000)
+    text = scored.diagnostics.to_html(tmp_path / "small.html").read_text(encoding="utf-8")
+    sounds = re.findall(r'<script type="text/plain" id="sound-(\w+)">', text)
+    assert 0 < len(sounds) < 10
+    assert sounds[0] == f"e{numbers(tmp_path / 'small.html')['worst'][0]}"
+
+
+def test_embeddings_whose_audio_has_gone_still_have_a_page(scored: Scored, tmp_path: Path) -> None:
+    evidence = scored.diagnostics.evidence
+    assert evidence is not None
+    without = {
+        side: dataclasses.replace(embedded, audits=tuple(None for _ in embedded.files))
+        for side, embedded in (("reference", evidence.reference), ("evaluated", evidence.evaluated))
+    }
+    bare = dataclasses.replace(
+        scored.diagnostics, evidence=dataclasses.replace(evidence, **without)
+    )
+    found = numbers(bare.to_html(tmp_path / "bare.html"))
+    assert found["details"] == {}
+    assert len(found["evaluated"]["names"]) == 30
+
+
+def test_twins_everywhere_cost_nothing(scored: Scored, tmp_path: Path) -> None:
+    folder = scored.folder / "reference" / "bell"
+    metric = OTAD("logmel", coupling="exact", cache_dir=tmp_path / "cache")
+    written = metric.diagnose(folder, folder).to_html(tmp_path / "twins.html", audio="none")
+    assert set(numbers(written)["evaluated"]["relative"]) == {0.0}
+    assert relative_costs(np.array([0.0, 0.0, 3.0]))[1] == "mean"
+
+
+def test_a_page_comes_whole_or_not_at_all(
+    scored: Scored, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "page.html").write_text("before")
+
+    def interrupted(*_: object, **__: object) -> str:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(page, "render_template", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        scored.diagnostics.to_html(tmp_path / "page.html", audio="none")
+    assert [p.name for p in tmp_path.iterdir()] == ["page.html"]
+    assert (tmp_path / "page.html").read_text() == "before"
+
+
+def test_bad_options_are_refused(scored: Scored, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="Unknown report audio 'loud'"):
+        scored.diagnostics.to_html(tmp_path / "page.html", audio="loud")
+    bare = dataclasses.replace(scored.diagnostics, evidence=None)
+    with pytest.raises(UsageError, match="nothing to show"):
+        bare.to_html(tmp_path / "page.html")
+
+
+def test_the_command_writes_page_and_figures(
+    folders: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["logmel", *map(str, folders), "--report", str(tmp_path / "out" / "r.html")]
+    assert main([*arguments, "--figures", str(tmp_path / "figures")]) == 0
+    assert "the report is in" in capsys.readouterr().err
+    found = numbers(tmp_path / "out" / "r.html")
+    assert found["command"].startswith("otadtk logmel ")
+    assert found["audio"]["evaluated"] == "../eval/"
+    assert len(list((tmp_path / "figures").iterdir())) == 6
+
+
+@pytest.mark.parametrize(
+    ("extra", "complaint"),
+    [
+        (["--labels", "x.csv"], "--labels belongs to --report"),
+        (["--report-audio", "none"], "--report-audio belongs to --report"),
+        (["--report", "r.html", "--labels", "missing.csv"], "There is no file missing.csv"),
+        (["--report", "."], "is a folder; name a file"),
+        (["--fad", "--report", "r.html"], "--report belongs to OTAD"),
+    ],
+)
+def test_the_command_refuses_before_it_works(
+    folders: tuple[Path, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    extra: list[str],
+    complaint: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["logmel", *map(str, folders), *extra]) == 2
+    printed = capsys.readouterr()
+    assert complaint in printed.err
+    assert printed.out == ""
+    assert not list(tmp_path.glob("*.html"))
