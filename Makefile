@@ -3,6 +3,7 @@
 # make setup   virtual environment, dependencies and the YAMNet weights
 # make lint    ruff and mypy
 # make bench   measure (DATA=folder of audio)
+# make experiments   the paper's experiments (DATA=ESC-50 as published; README has the rest)
 # make wheel   a wheel with the YAMNet weights and the published adapters inside, in dist/
 
 PYTHON ?= python3
@@ -12,7 +13,7 @@ INSTALLED := $(VENV)/.installed
 PIP_QUIET := -q --disable-pip-version-check
 WORKERS ?= 2
 
-.PHONY: demo test setup lint bench wheel clean
+.PHONY: demo test setup lint bench experiments wheel clean
 .DEFAULT_GOAL := demo
 
 # The constraints pin torch: a plain `torch` may pull gigabytes of CUDA packages.
@@ -44,6 +45,20 @@ bench: setup
 	$(BIN)/python benchmarks/solver.py "$(DATA)"
 	$(BIN)/python benchmarks/embedding.py "$(DATA)"
 	$(BIN)/python benchmarks/encoders.py
+
+RESULTS ?= docs/results
+MODELS ?= yamnet logmel
+EXPERIMENTS ?= rank-one factorial per-sample mos regularisation invariance efficiency
+
+# DCASE=folder with dcase2023_task7_{mos,fad}.csv and PEERS=folder with kadtk and otadtk 0.1.2
+# unpacked add what needs them; without them the committed results of these two stay.
+experiments: setup
+	@test -n "$(DATA)" || { echo "make experiments needs ESC-50: make experiments DATA=path" >&2; exit 2; }
+	$(BIN)/otadtk-experiments $(EXPERIMENTS) --data "$(DATA)" --model $(MODELS) --out $(RESULTS)
+	$(if $(DCASE),$(BIN)/otadtk-experiments mos-published --out $(RESULTS) \
+	  --ratings "$(DCASE)/dcase2023_task7_mos.csv" --distances "$(DCASE)/dcase2023_task7_fad.csv",)
+	$(if $(PEERS),$(BIN)/otadtk-experiments equivalence --peers "$(PEERS)" --out $(RESULTS),)
+	$(BIN)/otadtk-experiments page docs/results.md --out $(RESULTS)
 
 wheel: setup
 	@rm -rf src/otadtk/bundled && mkdir src/otadtk/bundled

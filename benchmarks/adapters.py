@@ -19,32 +19,15 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from otadtk.adapter.files import adapter_for
-from otadtk.distances.exact import exact_transport
-from otadtk.embed import LazyEncoder
-from otadtk.encoders import get_spec
-from otadtk.encoders.signal import with_signal
-from otadtk.statistics import auroc
+from otadtk.experiments.data import Dataset, Embedded, Points, Space, clean_plan, read_clips
+from otadtk.experiments.disjoint import DRAWS, FAULTS, ceiling, detect, plan
 from otadtk.store import EmbeddingStore
 from otadtk.training.datasets import LabelledClip
 from otadtk.training.evaluation import class_accuracy
 from otadtk.training.losses import retained_variance, squared_distance
 from otadtk.training.triplets import PROBES, TripletSampler
-from otadtk.training.versions import CLEAN, UNSEEN, Version, VersionSet, embed_versions
+from otadtk.training.versions import Version
 
-TESTED = {
-    "noise 10 dB": ("noise", 0.5),
-    "noise 20 dB": ("noise", 0.0),
-    "clicks": ("clicks", 0.5),
-    "dropouts": ("dropouts", 0.5),
-    "clipping": ("clipping", 0.5),
-    "band limit": ("band_limit", 0.5),
-    "loop": ("loop", 0.5),
-    "shuffle": ("shuffle", 0.5),
-    **{f"{kind} (unseen)": (kind, 0.5) for kind in UNSEEN},
-}
-DRAWS = 5
-SPOILT = 40
 PROBE_CLIPS = 400
 TRIPLETS = 2000
 RESAMPLES = 1000
@@ -59,66 +42,31 @@ def main() -> None:
     parser.add_argument("--csv", type=Path)
     parser.add_argument("--workers", type=int)
     options = parser.parse_args()
-    clips, folds = read_esc50(options.folder)
-    versions = embed_all(clips, folds, options.model, options.workers)
-    table: dict[str, dict[str, tuple[float, float, float]]] = {}
-    inner = get_spec(options.model)
-    raw = versions.vectors[:, : inner.dim]
+    dataset = read_clips(options.folder)
+    embedded = Embedded(dataset, options.model, EmbeddingStore(), options.workers)
+    table: dict[str, dict[str, Figure]] = {}
     for variant in ("raw", *options.variants):
-        loaded = adapter_for(inner, variant)
-        points = raw
-        if loaded is not None:
-            inputs = versions.vectors if loaded.spec.dim != inner.dim else raw
-            with torch.inference_mode():
-                points = loaded.network(torch.from_numpy(inputs)).numpy()
-        table[variant] = evaluate(points, raw, clips, folds, versions)
+        table[variant] = evaluate(embedded, variant)
         print(f"{variant}: done", flush=True)
-    table["ceiling"] = ceiling(versions, clips, folds, raw)
+    raw = embedded.space(plan(dataset.folds), "raw")
+    found = {f"AUROC {name}": ceiling(raw, dataset.folds, name) for name in FAULTS}
+    found["AUROC, mean of eight kinds"] = float(
+        np.mean([value for name, value in found.items() if "unseen" not in name])
+    )
+    table["ceiling"] = {name: (value, value, value) for name, value in found.items()}
     show(table)
     if options.csv is not None:
         write(table, options.csv)
 
 
-def read_esc50(folder: Path) -> tuple[list[LabelledClip], np.ndarray]:
-    with (folder / "meta" / "esc50.csv").open(newline="", encoding="utf-8") as file:
-        rows = sorted(csv.DictReader(file), key=lambda row: row["filename"])
-    clips = [
-        LabelledClip(folder / "audio" / row["filename"], row["category"], "ESC-50", row["src_file"])
-        for row in rows
-    ]
-    return clips, np.array([int(row["fold"]) for row in rows])
-
-
-def drawn(folds: np.ndarray, number: int) -> np.ndarray:
-    """The clips of folds 4-5 that are spoilt with one kind: five draws of 40, one after another."""
-    members = np.flatnonzero(folds >= 4)
-    return np.random.default_rng([50, number]).permutation(members)[: DRAWS * SPOILT]
-
-
-def embed_all(
-    clips: Sequence[LabelledClip], folds: np.ndarray, model: str, workers: int | None
-) -> VersionSet:
-    """Clean clips, the spoilt versions of the draws, and noise and shuffle for the probes."""
-    plan = [Version(i, CLEAN, 0.0) for i in range(len(clips))]
-    names = [CLEAN] * len(clips)
-    for number, (name, (kind, strength)) in enumerate(TESTED.items()):
-        chosen = drawn(folds, number)
-        plan += [Version(int(i), kind, strength) for i in chosen]
-        names += [name] * len(chosen)
-    for index in probe_clips(len(clips)):
-        rng = np.random.default_rng(zlib.crc32(clips[index].path.name.encode()))
+def probe_plan(dataset: Dataset) -> tuple[Version, ...]:
+    """All clips clean, and some with noise and shuffled, for the probes."""
+    spoilt = []
+    for index in probe_clips(len(dataset.clips)):
+        rng = np.random.default_rng(zlib.crc32(dataset.clips[index].path.name.encode()))
         for kind in ("noise", "shuffle"):
-            plan.append(Version(int(index), kind, float(rng.random())))
-            names.append(kind)
-    spec = with_signal(get_spec(model))
-    embedded = embed_versions(clips, plan, LazyEncoder(spec), EmbeddingStore(), workers=workers)
-    # embed_versions gives them clip by clip: name each row by the order of the plan within a clip
-    by_clip: dict[int, list[str]] = {}
-    for version, name in zip(plan, names, strict=True):
-        by_clip.setdefault(version.clip, []).append(name)
-    kinds = [name for index in range(len(clips)) for name in by_clip[index]]
-    assert len(kinds) == len(embedded.vectors)
-    return VersionSet(embedded.vectors, embedded.clip, np.array(kinds))
+            spoilt.append(Version(int(index), kind, float(rng.random())))
+    return (*clean_plan(len(dataset.clips)), *spoilt)
 
 
 def probe_clips(count: int) -> np.ndarray:
@@ -136,36 +84,27 @@ def interval(values: np.ndarray) -> Figure:
     return float(values.mean()), float(low), float(high)
 
 
-def evaluate(
-    points: np.ndarray,
-    raw: np.ndarray,
-    clips: Sequence[LabelledClip],
-    folds: np.ndarray,
-    versions: VersionSet,
-) -> dict[str, Figure]:
+def evaluate(embedded: Embedded, variant: str) -> dict[str, Figure]:
     figures: dict[str, Figure] = {}
-    clean = versions.rows(CLEAN)
-    probes = [triplets_won(points, raw, clips, versions, n) for n in range(len(PROBES))]
-    for probe, won in zip(PROBES, probes, strict=True):
-        figures[f"triplets {probe}"] = interval(won[0])
-    figures["triplets, mean"] = interval(np.mean([won[0] for won in probes], axis=0))
-    figures["triplets, mean above raw"] = interval(
-        np.mean([won[0] - won[1] for won in probes], axis=0)
+    dataset = embedded.dataset
+    probes, raw_probes = (
+        embedded.space(probe_plan(dataset), metric) for metric in (variant, "raw")
     )
-    labels = np.array([clip.label for clip in clips])
-    reference, members = np.flatnonzero(folds <= 3), np.flatnonzero(folds >= 4)
-    accuracy = class_accuracy(
-        points[clean[reference]], points[clean[members]], labels[reference], labels[members]
-    )
+    won = [triplets_won(probes, raw_probes, dataset.clips, n) for n in range(len(PROBES))]
+    for probe, (own, _) in zip(PROBES, won, strict=True):
+        figures[f"triplets {probe}"] = interval(own)
+    figures["triplets, mean"] = interval(np.mean([own for own, _ in won], axis=0))
+    figures["triplets, mean above raw"] = interval(np.mean([o - r for o, r in won], axis=0))
+    space, clean = embedded.space(plan(dataset.folds), variant), probes.clean()
+    reference, members = np.flatnonzero(dataset.folds <= 3), np.flatnonzero(dataset.folds >= 4)
+    labels = dataset.labels
+    accuracy = class_accuracy(clean[reference], clean[members], labels[reference], labels[members])
     figures["class 1-NN"] = (accuracy, accuracy, accuracy)
-    kept = retained_variance(torch.from_numpy(raw[clean]), torch.from_numpy(points[clean]))
+    kept = retained_variance(torch.from_numpy(raw_probes.clean()), torch.from_numpy(clean))
     figures["retained variance"] = (kept, kept, kept)
     found = {}
-    for number, name in enumerate(TESTED):
-        found[name] = np.array(
-            [detect(points, clean, versions, reference, members, folds, number, name, draw)
-             for draw in range(DRAWS)]
-        )  # fmt: skip
+    for name in FAULTS:
+        found[name] = np.array([detect(space, dataset.folds, name, d) for d in range(DRAWS)])
         figures[f"AUROC {name}"] = interval(found[name])
         print(f"  {name}: {found[name].mean():.3f}", flush=True)
     seen = np.mean([v for name, v in found.items() if "unseen" not in name], axis=0)
@@ -176,87 +115,20 @@ def evaluate(
 
 
 def triplets_won(
-    points: np.ndarray,
-    raw: np.ndarray,
-    clips: Sequence[LabelledClip],
-    versions: VersionSet,
-    number: int,
+    space: Space, raw: Space, clips: Sequence[LabelledClip], number: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Which triplets of a probe a metric wins, and which the raw embedding wins."""
-    plain = VersionSet(raw, versions.clip, versions.kind)
-    sampler = TripletSampler(clips, plain, np.ones(len(clips), dtype=bool))
-    drawn_ = sampler.draw(PROBES[number], TRIPLETS, np.random.default_rng([53, number]))
-    won = []
-    for space in (points, raw):
+    sampler = TripletSampler(clips, raw.versions, np.ones(len(clips), dtype=bool))
+    drawn = sampler.draw(PROBES[number], TRIPLETS, np.random.default_rng([53, number]))
+
+    def wins(points: Points) -> np.ndarray:
         a, p, n = (
-            torch.from_numpy(space[rows])
-            for rows in (drawn_.anchor, drawn_.positive, drawn_.negative)
+            torch.from_numpy(points[rows])
+            for rows in (drawn.anchor, drawn.positive, drawn.negative)
         )
-        won.append((squared_distance(a, p) < squared_distance(a, n)).double().numpy())
-    return won[0], won[1]
+        return (squared_distance(a, p) < squared_distance(a, n)).double().numpy()
 
-
-def detect(
-    points: np.ndarray,
-    clean: np.ndarray,
-    versions: VersionSet,
-    reference: np.ndarray,
-    members: np.ndarray,
-    folds: np.ndarray,
-    number: int,
-    name: str,
-    draw: int,
-) -> float:
-    spoilt = drawn(folds, number)[draw * SPOILT : (draw + 1) * SPOILT]
-    kept = np.setdiff1d(members, spoilt)
-    y = np.concatenate([points[clean[kept]], points[versions.rows(name)[spoilt]]])
-    costs = exact_transport(points[clean[reference]], y).column_costs
-    return auroc(np.arange(len(y)) >= len(kept), costs)
-
-
-def ceiling(
-    versions: VersionSet, clips: Sequence[LabelledClip], folds: np.ndarray, raw: np.ndarray
-) -> dict[str, Figure]:
-    """Logistic regression on the raw embedding, supervised per kind on ESC-50 itself, 5-fold."""
-    clean = versions.rows(CLEAN)
-    members = np.flatnonzero(folds >= 4)
-    figures = {}
-    means = []
-    for number, name in enumerate(TESTED):
-        spoilt = drawn(folds, number)
-        x = np.concatenate([raw[clean[members]], raw[versions.rows(name)[spoilt]]])
-        y = np.arange(len(x)) >= len(members)
-        part = np.concatenate([members, spoilt]) % 5  # both versions of a clip on one side
-        scores = np.zeros(len(x))
-        for fold in range(5):
-            scores[part == fold] = logistic(x[part != fold], y[part != fold], x[part == fold])
-        value = auroc(y, scores)
-        figures[f"AUROC {name}"] = (value, value, value)
-        if "unseen" not in name:
-            means.append(value)
-    mean = float(np.mean(means))
-    return {**figures, "AUROC, mean of eight kinds": (mean, mean, mean)}
-
-
-def logistic(x: np.ndarray, y: np.ndarray, new: np.ndarray) -> np.ndarray:
-    torch.manual_seed(0)
-    layer = torch.nn.Linear(x.shape[1], 1)
-    inputs, target = 30.0 * torch.from_numpy(x), torch.from_numpy(y.astype(np.float32))
-    optimiser = torch.optim.LBFGS(layer.parameters(), max_iter=100)
-    balance = torch.tensor(float((~y).sum() / y.sum()))
-
-    def closure() -> torch.Tensor:
-        optimiser.zero_grad()
-        loss = torch.nn.functional.binary_cross_entropy_with_logits(
-            layer(inputs)[:, 0], target, pos_weight=balance
-        )
-        loss = loss + 1e-3 * layer.weight.square().sum()
-        loss.backward()
-        return loss
-
-    optimiser.step(closure)
-    with torch.no_grad():
-        return layer(30.0 * torch.from_numpy(new))[:, 0].numpy()
+    return wins(space.points), wins(raw.points)
 
 
 def show(table: dict[str, dict[str, Figure]]) -> None:

@@ -12,8 +12,8 @@ import otadtk
 LAYERS = (
     ("__main__",),
     ("cli",),
-    ("report",),
-    ("training", "scoring"),
+    ("experiments", "report"),
+    ("training", "scoring", "selftest", "torchmetrics"),
     ("metrics",),
     ("audit", "diagnosis", "sources"),
     ("embed",),

@@ -54,6 +54,8 @@ def test_published_signatures(function: object, names: str) -> None:
         "from otadtk.cli.list_models import main\nassert main([]) == 0",
         "from otadtk.cli.adapters import main\nassert main(['list']) == 0",
         "from otadtk.cli.pack import main\ntry: main(['--help'])\nexcept SystemExit: pass",
+        "from otadtk.cli.selftest import main\ntry: main(['--help'])\nexcept SystemExit: pass",
+        "from otadtk.cli.experiments import main\nassert main(['list']) == 0",
         "from otadtk.cli.train import main\ntry: main(['--help'])\nexcept SystemExit: pass",
     ],
 )

@@ -1,4 +1,4 @@
-"""AUROC by ranks."""
+"""AUROC and rank correlation."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import spearmanr
 
 from otadtk.errors import UsageError
-from otadtk.statistics import auroc
+from otadtk.statistics import auroc, rank_correlation
 
 
 @given(
@@ -35,3 +36,25 @@ def test_auroc_is_the_share_of_ordered_pairs(pairs: list[tuple[bool, int]]) -> N
 def test_bad_masks(mask: list[bool], scores: list[float], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         auroc(mask, scores)
+
+
+class TestRankCorrelation:
+    def test_equals_scipy_with_ties(self, rng: np.random.Generator) -> None:
+        x, y = rng.integers(0, 5, size=40), rng.normal(size=40)
+        assert rank_correlation(x, y).value == pytest.approx(spearmanr(x, y).statistic)
+
+    def test_interval_holds_the_value_and_narrows(self, rng: np.random.Generator) -> None:
+        widths = []
+        for n in (20, 500):
+            x = rng.normal(size=n)
+            found = rank_correlation(x, x + rng.normal(size=n))
+            assert found.low < found.value < found.high
+            widths.append(found.high - found.low)
+        assert widths[1] < 0.5 * widths[0]
+
+    @pytest.mark.parametrize(
+        "pair", [([1, 2], [1, 2]), ([1, 2, 3], [1, 2]), ([1, 2, 3], [1, 2, np.nan])]
+    )
+    def test_bad_input(self, pair: tuple[list[float], list[float]]) -> None:
+        with pytest.raises(UsageError, match="rank correlation needs"):
+            rank_correlation(*pair)

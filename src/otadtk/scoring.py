@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from otadtk.embed import EmbeddingSet, default_workers
+from otadtk.errors import UsageError
 from otadtk.metrics import AudioMetric, Measurement, PathLike
 from otadtk.resampling import (
     Floor,
@@ -181,6 +182,12 @@ def statistics_of(
     """The statistics of a metric on two embedded sets, all from one pool of their clips."""
     if not request:
         return Statistics()
+    for side in (reference, evaluated):
+        if side.frames is not None:
+            raise UsageError(
+                f"Floor, interval and limit deal out clips, and cannot with {side.note}: "
+                f"frames of one clip are not independent. Remove --null, --ci and --extrapolate."
+            )
     n, m = len(reference.vectors), len(evaluated.vectors)
     distance = metric.between(np.concatenate([reference.vectors, evaluated.vectors]))
     seed, workers = request.seed, request.workers or default_workers()

@@ -45,16 +45,20 @@ class Version:
 
 @dataclass(frozen=True, eq=False)
 class VersionSet:
-    """The vectors ``(n, d)`` of all versions, and which clip and kind each row is."""
+    """The vectors ``(n, d)`` of all versions, and which clip, kind and strength each row is."""
 
     vectors: NDArray[np.float32]
     clip: NDArray[np.int64]
     kind: NDArray[np.str_]
+    strength: NDArray[np.float64]
 
-    def rows(self, kind: str) -> NDArray[np.int64]:
-        """The row of each clip's version of a kind, −1 where it has none."""
+    def rows(self, kind: str, strength: float | None = None) -> NDArray[np.int64]:
+        """The row of each clip's version of a kind (of that strength), −1 where it has none."""
         found = np.full(int(self.clip.max()) + 1, -1, dtype=np.int64)
-        chosen = np.flatnonzero(self.kind == kind)
+        of_kind = self.kind == kind
+        chosen = np.flatnonzero(
+            of_kind if strength is None else of_kind & (self.strength == strength)
+        )
         found[self.clip[chosen]] = chosen
         return found
 
@@ -122,6 +126,7 @@ def embed_versions(
         np.stack([vector for _, vector in found]),
         np.array([version.clip for version, _ in found], dtype=np.int64),
         np.array([version.kind for version, _ in found]),
+        np.array([version.strength for version, _ in found]),
     )
 
 

@@ -1,0 +1,142 @@
+"""``otadtk-experiments NAME --data DIR --out DIR``: the paper's experiments on one's own machine."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+
+from otadtk.cli.command import EXIT_CODES, add_version, execute, positive_int
+from otadtk.errors import UsageError
+from otadtk.experiments import EXPERIMENTS
+
+logger = logging.getLogger(__name__)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; gives its exit code."""
+    return execute(_parser(), _run, arguments)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="otadtk-experiments",
+        description="Reproduce the experiments of the paper: rows into NAME.csv, tables into "
+        "NAME.md and NAME.tex, figures into NAME-*.svg and NAME-*.pdf.",
+        epilog=f"A killed run goes on when it is started again in the same way. {EXIT_CODES}",
+    )
+    parser.add_argument(
+        *("names",),
+        nargs="+",
+        metavar="NAME",
+        help="an experiment, several, or all; list shows them; show draws tables and figures anew "
+        "from the CSV files in DIR; page FILE.md puts tables and figures into a page",
+    )
+    parser.add_argument(
+        *("--data",),
+        type=Path,
+        metavar="DIR",
+        help="labelled clips: ESC-50 as published (audio/, meta/esc50.csv), a folder per class, or "
+        "labels.csv",
+    )
+    parser.add_argument(
+        *("-m", "--model"), nargs="+", default=["yamnet"], help="encoders (default: yamnet)"
+    )
+    parser.add_argument(
+        *("--out",),
+        type=Path,
+        default=Path("results"),
+        metavar="DIR",
+        help="where results go (default: results)",
+    )
+    parser.add_argument("--quick", action="store_true", help="a small version, in seconds")
+    parser.add_argument("--no-figures", dest="figures", action="store_false", help="tables only")
+    parser.add_argument(
+        *("--foley",),
+        type=Path,
+        metavar="DIR",
+        help="mos: <system>/<category>/*.wav and reference/<category>/*.wav (default: a small tree "
+        "is synthesised)",
+    )
+    parser.add_argument(
+        *("--ratings",),
+        type=Path,
+        metavar="CSV",
+        help="mos, mos-published: submission,alg,category,criterion,mos",
+    )
+    parser.add_argument(
+        "--distances", type=Path, metavar="CSV", help="mos-published: encoder,alg,category,fad"
+    )
+    parser.add_argument(
+        *("--peers",),
+        type=Path,
+        metavar="DIR",
+        help="equivalence: where kadtk 1.1 and otadtk 0.1.2 lie unpacked",
+    )
+    parser.add_argument("--workers", type=positive_int, metavar="N", help="tasks at a time")
+    parser.add_argument("--cache-dir", type=Path, metavar="DIR", help="where embeddings are kept")
+    parser.add_argument("-q", "--quiet", action="store_true", help="warnings and errors only")
+    add_version(parser)
+    return parser
+
+
+def _run(options: argparse.Namespace) -> None:
+    first, *others = options.names
+    if first == "list":
+        for name, summary in EXPERIMENTS.items():
+            print(f"{name:15} {summary}")
+    elif first == "page":
+        _page(others, options.out)
+    elif first == "show":
+        _show(others or list(EXPERIMENTS), options)
+    else:
+        _experiments(list(EXPERIMENTS) if options.names == ["all"] else options.names, options)
+
+
+def _page(files: Sequence[str], out: Path) -> None:
+    from otadtk.experiments.page import refresh
+
+    if len(files) != 1:
+        raise UsageError("Name the one page to refresh: otadtk-experiments page docs/results.md.")
+    for name in refresh(Path(files[0]), out):
+        logger.info("%s is as %s has it", name, out)
+
+
+def _show(names: Sequence[str], options: argparse.Namespace) -> None:
+    from otadtk.experiments import get_experiment
+    from otadtk.experiments.run import show
+
+    for name in names:
+        results = options.out / f"{name}.csv"
+        experiment = get_experiment(name)
+        if not results.is_file():
+            raise UsageError(f"There is no {results}: run otadtk-experiments {name} first.")
+        for path in show(experiment, results, figures=options.figures):
+            print(path)
+
+
+def _experiments(names: Sequence[str], options: argparse.Namespace) -> None:
+    from otadtk.experiments import get_experiment
+    from otadtk.experiments.run import Request, run
+
+    request = Request(
+        out=options.out,
+        data=options.data,
+        models=tuple(dict.fromkeys(options.model)),
+        quick=options.quick,
+        workers=options.workers,
+        cache_dir=options.cache_dir,
+        figures=options.figures,
+        peers=options.peers,
+        foley=options.foley,
+        ratings=options.ratings,
+        distances=options.distances,
+    )
+    for experiment in [get_experiment(name) for name in names]:
+        for path in run(experiment, request):
+            print(path)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,44 @@
+"""``otadtk-selftest``: does this installation compute what it should? Offline, in seconds."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from otadtk.cli.command import EXIT_CODES, add_version, execute
+from otadtk.errors import OtadtkError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; gives its exit code."""
+    return execute(_parser(), _run, arguments)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="otadtk-selftest",
+        description="Compare every distance and the embedded encoders with golden numbers, check "
+        "the hashes of what is bundled, and say what this machine lacks. Needs no network.",
+        epilog=EXIT_CODES,
+    )
+    add_version(parser)
+    return parser
+
+
+def _run(options: argparse.Namespace) -> None:
+    from otadtk.selftest import machine, run_checks
+
+    failed = 0
+    for check in run_checks():
+        print(f"{'ok  ' if check.passed else 'FAIL'}  {check.what}: {check.found}", flush=True)
+        failed += not check.passed
+    print()
+    for line in machine():
+        print(f"      {line}")
+    if failed:
+        raise OtadtkError(f"{failed} check(s) failed; install otadtk again, or report this output.")
+    print("\nselftest: all is well")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

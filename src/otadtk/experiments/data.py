@@ -1,0 +1,162 @@
+"""The clips of an experiment, embedded clean and spoilt through the store, in every ground metric."""
+
+from __future__ import annotations
+
+import csv
+import threading
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from otadtk.adapter import known_variants
+from otadtk.adapter.files import LoadedAdapter, adapter_for
+from otadtk.embed import LazyEncoder, embed
+from otadtk.encoders import get_spec
+from otadtk.encoders.signal import with_signal
+from otadtk.errors import UsageError
+from otadtk.store import EmbeddingStore
+from otadtk.training.datasets import LabelledClip, read_dataset
+from otadtk.training.versions import CLEAN, Version, VersionSet, embed_versions
+
+FOLDS = 5
+Points = NDArray[np.float32]
+Plan = tuple[Version, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Space:
+    """Versions of clips as points of one ground metric."""
+
+    points: Points
+    versions: VersionSet
+
+    def clean(self) -> Points:
+        """The points of the clean clips, in the order of the dataset."""
+        return self.points[self.versions.rows(CLEAN)]
+
+    def spoilt(self, clips: NDArray[np.int64], kind: str, strength: float) -> Points:
+        """The points of some clips with a fault."""
+        rows = self.versions.rows(kind, strength)[clips]
+        if (rows < 0).any():
+            raise UsageError(f"{int((rows < 0).sum())} clips are too short for the fault {kind!r}.")
+        return self.points[rows]
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Labelled clips and the fold of each, 1 to 5; a recording lies in one fold."""
+
+    clips: list[LabelledClip]
+    folds: NDArray[np.int64]
+
+    @property
+    def labels(self) -> NDArray[np.str_]:
+        """The class of each clip."""
+        return np.array([clip.label for clip in self.clips])
+
+    def subset(self, classes: int, clips: int, seed: int) -> Dataset:
+        """So many classes at most, and of each so many clips from every fold."""
+        labels = self.labels
+        chosen = np.random.default_rng(seed).permutation(np.unique(labels))[:classes]
+        kept = [
+            int(index)
+            for label in chosen
+            for fold in np.unique(self.folds)
+            for index in np.flatnonzero((labels == label) & (self.folds == fold))[:clips]
+        ]
+        return Dataset([self.clips[i] for i in sorted(kept)], self.folds[sorted(kept)])
+
+
+def read_clips(folder: Path) -> Dataset:
+    """ESC-50 as published (audio/, meta/esc50.csv), or any labelled folder, dealt into five folds."""
+    listing = folder / "meta" / "esc50.csv"
+    if listing.is_file():
+        return _read_esc50(folder, listing)
+    clips = read_dataset(folder)
+    names = sorted({clip.recording for clip in clips})
+    order = np.random.default_rng(0).permutation(len(names))
+    fold = {name: 1 + int(order[i]) % FOLDS for i, name in enumerate(names)}
+    return Dataset(clips, np.array([fold[clip.recording] for clip in clips]))
+
+
+def _read_esc50(folder: Path, listing: Path) -> Dataset:
+    try:
+        with listing.open(newline="", encoding="utf-8") as file:
+            rows = sorted(csv.DictReader(file), key=lambda row: row["filename"])
+        clips = [
+            LabelledClip(folder / "audio" / r["filename"], r["category"], "ESC-50", r["src_file"])
+            for r in rows
+        ]
+        folds = np.array([int(row["fold"]) for row in rows])
+    except (KeyError, ValueError, UnicodeDecodeError) as error:
+        raise UsageError(f"{listing} is not the list of ESC-50 as published: {error}.") from error
+    missing = [clip.path for clip in clips if not clip.path.is_file()]
+    if missing:
+        raise UsageError(f"{len(missing)} clips of {listing} are missing, as {missing[0]}.")
+    return Dataset(clips, folds)
+
+
+class Embedded:
+    """A dataset in the vectors of one model; everything is computed when it is first asked for."""
+
+    def __init__(
+        self, dataset: Dataset, model: str, store: EmbeddingStore, workers: int | None
+    ) -> None:
+        self.dataset, self.model = dataset, model
+        self.spec = get_spec(model)
+        self._store, self._workers = store, workers
+        self._lock = threading.RLock()
+        self._versions: dict[tuple[bool, Plan], VersionSet] = {}
+        self._spaces: dict[tuple[str, Plan], Space] = {}
+
+    @cached_property
+    def adapters(self) -> dict[str, LoadedAdapter]:
+        """The adapters that are known for the model, by variant."""
+        found = {variant: adapter_for(self.spec, variant) for variant in known_variants(self.model)}
+        return {variant: loaded for variant, loaded in found.items() if loaded is not None}
+
+    @property
+    def variants(self) -> list[str]:
+        """The ground metrics of the model: raw, and those of its adapters."""
+        return ["raw", *self.adapters]
+
+    def clean(self) -> Points:
+        """The vectors of the clips as they are, in the order of the dataset."""
+        with self._lock:
+            files = [clip.path for clip in self.dataset.clips]
+            return embed(files, LazyEncoder(self.spec), self._store, workers=self._workers).vectors
+
+    def space(self, plan: Plan, variant: str) -> Space:
+        """Clean and spoilt versions of the clips as points of a ground metric."""
+        with self._lock:
+            if (variant, plan) not in self._spaces:
+                loaded = self.adapters.get(variant)
+                versions = self._embed(plan, loaded is not None and loaded.spec is not self.spec)
+                points = self.adapt(versions.vectors, variant)
+                self._spaces[variant, plan] = Space(points, versions)
+            return self._spaces[variant, plan]
+
+    def _embed(self, plan: Plan, signal: bool) -> VersionSet:
+        if (signal, plan) not in self._versions:
+            spec = with_signal(self.spec) if signal else self.spec
+            self._versions[signal, plan] = embed_versions(
+                self.dataset.clips, plan, LazyEncoder(spec), self._store, workers=self._workers
+            )
+        return self._versions[signal, plan]
+
+    def adapt(self, vectors: Points, variant: str) -> Points:
+        """Vectors of the model (with signal features where its adapter takes them) as points."""
+        if variant == "raw":
+            return vectors
+        with torch.inference_mode():
+            points: Points = self.adapters[variant].network(torch.from_numpy(vectors)).numpy()
+        return points
+
+
+def clean_plan(count: int) -> Plan:
+    """Every clip as it is."""
+    return tuple(Version(index, CLEAN, 0.0) for index in range(count))

@@ -1,0 +1,53 @@
+"""Puts tables and figures into a page of prose, between markers that name the experiment.
+
+<!-- results: rank-one -->
+… replaced …
+<!-- end -->
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from otadtk.atomic import replacing
+from otadtk.errors import UsageError
+from otadtk.experiments import EXPERIMENTS
+
+_BLOCK = re.compile(r"<!-- results: (?P<name>[\w-]+) -->\n.*?<!-- end -->\n", re.DOTALL)
+
+
+def refresh(page: Path, results: Path) -> list[str]:
+    """Fill every block of a page from the results; gives the names of the experiments in it."""
+    try:
+        text = page.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{page} cannot be read: {error}.") from error
+    names = [match["name"] for match in _BLOCK.finditer(text)]
+    if not names:
+        raise UsageError(f"{page} has no block <!-- results: NAME --> … <!-- end -->.")
+    filled = _BLOCK.sub(lambda match: _block(match["name"], page, results), text)
+    with replacing(page) as file:
+        file.write(filled.encode())
+    return names
+
+
+def _block(name: str, page: Path, results: Path) -> str:
+    if name not in EXPERIMENTS:
+        raise UsageError(f"{page} asks for the unknown experiment {name!r}.")
+    tables = results / f"{name}.md"
+    if not tables.is_file():
+        raise UsageError(f"There is no {tables}: run otadtk-experiments {name} first.")
+    figures = [
+        f"![{file.stem}]({Path(os.path.relpath(file, page.parent)).as_posix()})\n"
+        for file in sorted(results.glob(f"{name}-*.svg"))
+        if not any(file.stem.startswith(f"{other}-") for other in _longer(name))
+    ]
+    parts = [tables.read_text(encoding="utf-8"), *figures]
+    return f"<!-- results: {name} -->\n" + "\n".join(parts) + "<!-- end -->\n"
+
+
+def _longer(name: str) -> list[str]:
+    """Experiments whose name begins with this one's."""
+    return [other for other in EXPERIMENTS if other != name and other.startswith(name)]
