@@ -12,7 +12,8 @@ import otadtk
 LAYERS = (
     ("__main__",),
     ("cli",),
-    ("experiments", "report"),
+    ("experiments", "report", "document", "methods"),
+    ("comparison",),
     ("training", "scoring", "selftest", "torchmetrics"),
     ("metrics",),
     ("audit", "diagnosis", "sources"),

@@ -50,6 +50,8 @@ def test_published_signatures(function: object, names: str) -> None:
     [
         "import otadtk",
         "from otadtk.cli.score import main\ntry: main(['--help'])\nexcept SystemExit: pass",
+        "from otadtk.cli.compare import main\ntry: main(['--help'])\nexcept SystemExit: pass",
+        "from otadtk.cli.methods import main\ntry: main(['--help'])\nexcept SystemExit: pass",
         "from otadtk.cli.embeds import main\ntry: main(['--help'])\nexcept SystemExit: pass",
         "from otadtk.cli.list_models import main\nassert main([]) == 0",
         "from otadtk.cli.adapters import main\nassert main(['list']) == 0",

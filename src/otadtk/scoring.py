@@ -13,8 +13,10 @@ from otadtk.errors import UsageError
 from otadtk.metrics import AudioMetric, Measurement, PathLike
 from otadtk.resampling import (
     Floor,
+    IndexArray,
     Interval,
     Limit,
+    SubsetDistance,
     extrapolate,
     jackknife_interval,
     permutation_floor,
@@ -103,7 +105,7 @@ class Evaluation:
     def notes(self) -> list[str]:
         """What a reader of the statistics should know, one sentence each."""
         notes, found, name = [], self.statistics, self.metric.name
-        n, m = len(self.reference.vectors), len(self.evaluated.vectors)
+        n, m = len(self.reference.files), len(self.evaluated.files)
         if found.floor is not None:
             least = 1.0 / (1 + found.floor.replicates)
             if least > SIGNIFICANT:
@@ -182,14 +184,8 @@ def statistics_of(
     """The statistics of a metric on two embedded sets, all from one pool of their clips."""
     if not request:
         return Statistics()
-    for side in (reference, evaluated):
-        if side.frames is not None:
-            raise UsageError(
-                f"Floor, interval and limit deal out clips, and cannot with {side.note}: "
-                f"frames of one clip are not independent. Remove --null, --ci and --extrapolate."
-            )
-    n, m = len(reference.vectors), len(evaluated.vectors)
-    distance = metric.between(np.concatenate([reference.vectors, evaluated.vectors]))
+    n, m = len(reference.files), len(evaluated.files)
+    distance = between_clips(metric, [reference, evaluated])
     seed, workers = request.seed, request.workers or default_workers()
     floor = interval = limit = None
     if request.null > 0:
@@ -200,3 +196,32 @@ def statistics_of(
     if request.limit:
         limit = extrapolate(distance, n, m, seed=seed, workers=workers)
     return Statistics(floor, interval, limit)
+
+
+def between_clips(metric: AudioMetric, sets: Sequence[EmbeddingSet]) -> SubsetDistance:
+    """The metric's distance between subsets of the clips of all sets, one set after the other.
+
+    Where frames are compared, a clip is drawn or left out with all of its frames: the frames of
+    a clip are not independent of each other.
+    """
+    for other in sets[1:]:
+        metric.points(sets[0], other)
+    if any(side.moments_only for side in sets):
+        raise UsageError("Statistics need the clips themselves, not their mean and covariance.")
+    distance = metric.between(np.concatenate([side.points for side in sets]))
+    if sets[0].frames is None:
+        return distance
+    if any(sum(side.frame_counts) != len(side.points) for side in sets):
+        raise UsageError(
+            "Statistics draw clips with all their frames: which clip each frame belongs to is not "
+            "known of these sets."
+        )
+    counts = np.concatenate([side.frame_counts for side in sets])
+    ends = np.cumsum(counts)
+    frames = [np.arange(end - count, end) for end, count in zip(ends, counts, strict=True)]
+
+    def between(i: IndexArray, j: IndexArray) -> float:
+        first, second = (np.concatenate([frames[clip] for clip in side]) for side in (i, j))
+        return distance(first, second)
+
+    return between

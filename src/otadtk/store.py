@@ -27,7 +27,8 @@ from otadtk.weights import cache_directory
 FORMAT = "otadtk-store/1"
 _STALE_SECONDS = 24 * 3600
 
-Kind = Literal["clip", "frames", "labels"]
+Kind = Literal["clip", "frames", "timeline", "labels"]
+"""The clip vector, the frames that count in it, all frames in order of time, the class scores."""
 
 
 @dataclass(frozen=True)

@@ -128,7 +128,9 @@ def test_own_frames_are_those_of_the_encoder(folders: Folders) -> None:
     assert FAD("logmel").embed(folders[0]).frames is None
 
 
-def test_frames_on_the_command_line(folders: Folders, capsys: pytest.CaptureFixture[str]) -> None:
+def test_frames_on_the_command_line(
+    folders: Folders, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     x, y = (FAD("logmel", frames="own").embed(folder).points for folder in folders)
     pair = [str(folder) for folder in folders]
     assert len(x) > 8, "more frames than clips"
@@ -141,8 +143,12 @@ def test_frames_on_the_command_line(folders: Folders, capsys: pytest.CaptureFixt
     assert "belong to FAD and KAD" in capsys.readouterr().err
     assert score(["logmel", *pair, "--fad", "--frames", "kadtk"]) == 2
     capsys.readouterr()
-    assert score(["logmel", *pair, "--fad", "--frames", "own", "--ci"]) == 2
-    assert "frames of one clip are not independent" in capsys.readouterr().err
+    assert score(["logmel", *pair, "--fad", "--frames", "own", "--ci"]) == 0
+    assert "95 % interval: " in capsys.readouterr().out  # clips are left out, not single frames
+    np.save(tmp_path / "x.npy", x)
+    given = ["logmel", str(tmp_path / "x.npy"), pair[1], "--fad", "--frames", "own", "--null", "9"]
+    assert score(given) == 2
+    assert "which clip each frame belongs to" in capsys.readouterr().err
 
 
 @pytest.fixture

@@ -6,6 +6,8 @@ import argparse
 import logging
 from typing import TYPE_CHECKING
 
+from otadtk.cli.command import check_output
+from otadtk.cli.json_output import emit_json, json_file
 from otadtk.errors import AudioError, UsageError
 
 if TYPE_CHECKING:
@@ -18,7 +20,7 @@ logger = logging.getLogger(__name__)
 _WITH_AUDIT_ONLY = (
     *("model", "ref", "eval", "audit_only", "device", "workers", "recursive", "on_error"),
     *("force_emb_encode", "cache_dir", "weights", "quiet", "frames", "import_cache"),
-    "command_line",
+    *("command_line", "json"),
 )
 
 
@@ -60,6 +62,7 @@ def audit_only(options: argparse.Namespace) -> None:
         if name not in _WITH_AUDIT_ONLY and value not in (None, False):
             flag = "--" + name.replace("_", "-")
             raise UsageError(f"{flag} does nothing with --audit-only; remove one of them.")
+    check_output(json_file(options))
     metric = FAD(  # the metric that needs nothing beside embeddings
         options.model,
         device=options.device,
@@ -73,7 +76,13 @@ def audit_only(options: argparse.Namespace) -> None:
     )
     sets = [metric.embed(place, workers=options.workers) for place in (options.ref, options.eval)]
     audit = describe(metric, *sets)
+    if options.json is not None:
+        from otadtk.document import audit_document
+
+        places, command = (options.ref, options.eval), options.command_line
+        emit_json(audit_document(metric, sets, audit, places=places, command=command), options)
     if any(side.bad for side in sets) and options.on_error == "fail":
         raise AudioError("some files cannot be scored (--on-error skip leaves them out).")
     count = len(audit.warnings())
-    print(f"audit: {count or 'no'} finding{'' if count == 1 else 's'}")
+    if options.json != "-":
+        print(f"audit: {count or 'no'} finding{'' if count == 1 else 's'}")

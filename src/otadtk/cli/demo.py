@@ -29,7 +29,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="otadtk-demo",
         description="Synthesise a reference and an evaluated folder, plant faults in some evaluated "
-        "clips, score the two, and show how well the transport costs find the faults.",
+        "clips, score the two, show how well the transport costs find the faults, and write a report "
+        "to hear them in.",
         epilog=EXIT_CODES,
     )
     parser.add_argument(
@@ -46,14 +47,17 @@ def _run(options: argparse.Namespace) -> None:
     costs = folder / "cj.csv"
     command = [options.model, str(folder / "reference"), str(folder / "evaluated")]
     command += ["--diagnose", "--diag-out", str(costs)]
+    report = folder / "report.html"
+    command += ["--report", str(report), "--labels", str(folder / "faults.csv")]
     print(f"$ otadtk {shlex.join(command)}", flush=True)
     code = score.main(command)
     if code != 0:
         raise OtadtkError(f"The demo's scoring ended with exit code {code}.")
     _print_detection(costs, faults)
     print(
+        f"\nHear and see the clips: open {report.resolve().as_uri()}\n"
         "\nNow with your own folders of real and generated clips:\n"
-        f"$ otadtk {options.model} path/to/real path/to/generated --diagnose --diag-out cj.csv"
+        f"$ otadtk {options.model} path/to/real path/to/generated --diagnose --report report.html"
     )
 
 

@@ -19,6 +19,7 @@ from otadtk.cli.command import (
     execute,
     positive_int,
 )
+from otadtk.cli.json_output import add_json_option, emit_json, json_file
 from otadtk.cli.options import add_metric_options, check_metric_options, make_metrics
 from otadtk.cli.reporting import add_report_options, check_report_options, write_reports
 from otadtk.cli.worst import print_worst
@@ -91,6 +92,7 @@ def _parser() -> argparse.ArgumentParser:
     clips.add_argument("--indiv", type=Path, metavar="CSV", help="the same, sorted by cost")
     add_report_options(parser)
     parser.add_argument("--csv", type=Path, metavar="CSV", help="append each score as one row")
+    add_json_option(parser)
     add_audit_option(parser)
     add_source_options(parser)
     add_common_options(parser)
@@ -104,12 +106,12 @@ def _run(options: argparse.Namespace) -> None:
         audit_only(options)
         return
     _check_combination(options)
-    for path in (options.diag_out, options.indiv, options.csv):
+    for path in (options.diag_out, options.indiv, options.csv, json_file(options)):
         check_output(path)
     metrics = make_metrics(options, options.model)
     references = embed_once(metrics, options.ref, workers=options.workers)
     evaluated = embed_once(metrics, options.eval, workers=options.workers)
-    describe(metrics[0], references[0], evaluated[0])
+    audit = describe(metrics[0], references[0], evaluated[0])
     evaluations = []
     for metric, reference, other in zip(metrics, references, evaluated, strict=True):
         evaluation = evaluate(
@@ -122,12 +124,24 @@ def _run(options: argparse.Namespace) -> None:
         )
         evaluations.append(evaluation)
         _explain(evaluation, strict=options.strict)
-        print(evaluation.headline(), *evaluation.details(), sep="\n  ", flush=True)
+        if options.json != "-":
+            print(evaluation.headline(), *evaluation.details(), sep="\n  ", flush=True)
         if options.csv is not None:
             _append_row(options.csv, _row(evaluation, options))
         if evaluation.measurement.diagnostics is not None:
             _show_clips(evaluation.measurement.diagnostics, options)
     write_reports(evaluations, options)
+    if options.json is not None:
+        from otadtk.document import score_document
+
+        document = score_document(
+            *(evaluations, audit),
+            reference=options.ref,
+            evaluated=options.eval,
+            command=options.command_line,
+            seed=options.seed or 0,
+        )
+        emit_json(document, options)
 
 
 def _check_combination(options: argparse.Namespace) -> None:
@@ -138,6 +152,10 @@ def _check_combination(options: argparse.Namespace) -> None:
         raise UsageError(
             "--seed belongs to what is drawn: --null, --ci, --extrapolate, --coupling minibatch or "
             "sliced; remove it or add one of these."
+        )
+    if options.json == "-" and options.diagnose:
+        raise UsageError(
+            "--diagnose prints to stdout, which --json - has for itself; the costs are in the JSON."
         )
     if options.top_k is not None and not options.diagnose:
         raise UsageError("--top-k belongs to --diagnose; remove it or add --diagnose.")

@@ -18,6 +18,7 @@ from otadtk.distances.cost import TILE_ELEMENTS, SquaredCost, accumulator, row_t
 EXPONENT_FLOOR = -80.0
 """exp is ten times slower on arguments whose result is denormal; e^−80 is nothing either."""
 _DOUBLE_FLOOR = -600.0
+_SMALLEST_PANEL = 1 << 17
 
 
 class GibbsKernel:
@@ -40,6 +41,8 @@ class GibbsKernel:
         self.cost, self.epsilon, self.symmetric = cost, epsilon, cost.symmetric
         self.wide = accumulator(cost.device)
         n, m = cost.shape
+        if self.symmetric:  # lower panels waste less below the diagonal
+            tile_elements = min(tile_elements, max(_SMALLEST_PANEL, n * m // 8))
         self.tiles = row_tiles(n, m, tile_elements)
         self.f = torch.zeros(n, dtype=self.wide, device=cost.device)
         self.g = torch.zeros(m, dtype=self.wide, device=cost.device)

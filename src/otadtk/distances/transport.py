@@ -12,7 +12,7 @@ from torch import Tensor
 from otadtk.distances.approximate import minibatch_divergence, sliced_divergence
 from otadtk.distances.exact import exact_transport
 from otadtk.distances.plan import Progress
-from otadtk.distances.result import DivergenceKind, EpsilonScale, FloatArray
+from otadtk.distances.result import Coupling, DivergenceKind, EpsilonScale, FloatArray
 from otadtk.distances.sinkhorn import sinkhorn_divergence
 from otadtk.distances.validate import check_positive
 from otadtk.errors import UsageError
@@ -91,8 +91,12 @@ def transport(
     y: ArrayLike | Tensor,
     settings: TransportSettings,
     progress: Progress | None = None,
+    reference_term: Coupling | None = None,
 ) -> TransportResult:
-    """The transport between the reference ``x`` and the evaluated ``y``, as the settings say."""
+    """The transport between the reference ``x`` and the evaluated ``y``, as the settings say.
+
+    ``reference_term`` is that of an earlier Sinkhorn divergence with the same x and ε.
+    """
     if settings.coupling == "exact":
         return exact_transport(x, y, max_memory=settings.max_memory)
     if settings.coupling == "sliced":
@@ -109,6 +113,7 @@ def transport(
         divergence=settings.divergence,
         max_memory=settings.max_memory,
         potentials=True,
+        reference_term=reference_term,
         compat=settings.compat,
         progress=progress,
     )

@@ -29,8 +29,9 @@ class PostNormLayer(nn.Module):
 
     def forward(self, x: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
         """Tokens of the same shape."""
-        x = self.attention_norm(self._scale * x + self.attention(x, bias))
-        out: torch.Tensor = self.final_norm(self._scale * x + self.feed_forward(x))
+        # the sums are written over what the last layer of each part has just made
+        x = self.attention_norm(self.attention(x, bias).add_(x, alpha=self._scale))
+        out: torch.Tensor = self.final_norm(self.feed_forward(x).add_(x, alpha=self._scale))
         return out
 
 

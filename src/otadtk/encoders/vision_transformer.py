@@ -41,8 +41,9 @@ class Block(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Tokens of the same shape."""
-        x = x + self.attention(self.norm1(x))
-        out: torch.Tensor = x + self.feed_forward(self.norm2(x))
+        # the sums are written over what the last layer of each part has just made
+        x = self.attention(self.norm1(x)).add_(x)
+        out: torch.Tensor = self.feed_forward(self.norm2(x)).add_(x)
         return out
 
 

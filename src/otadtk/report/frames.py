@@ -52,15 +52,18 @@ def in_threads(function: Callable[[Item], Result], items: Sequence[Item]) -> lis
 
 
 def frames_of(clip: ClipFile, encoder: LazyEncoder, store: EmbeddingStore) -> Array:
-    """The frames ``(n, d)`` of a clip in order of time, from the store where it has them."""
+    """All frames ``(n, d)`` of a clip in order of time, from the store where it has them.
+
+    The store's "frames" leave out what does not count, and with it the time of the others.
+    """
     spec = encoder.spec
-    stored = store.get(clip.digest, spec.fingerprint, "frames")
+    stored = store.get(clip.digest, spec.fingerprint, "timeline")
     if stored is not None and stored.values.ndim == 2 and stored.values.shape[1] == spec.dim:
         return stored.values
     reader = AudioReader(clip.path, spec.sample_rate)
     segments = [torch.from_numpy(np.ascontiguousarray(s)) for s in split(reader, spec)]
     frames = join(encoder.get().encode_segments(segments)).frames.cpu().float().numpy()
-    store.put(clip.digest, spec.fingerprint, StoredClip(frames, reader.audit), "frames")
+    store.put(clip.digest, spec.fingerprint, StoredClip(frames, reader.audit), "timeline")
     return frames
 
 
@@ -123,7 +126,7 @@ class Labeller:
             return stored.values
         frames = torch.from_numpy(frames_of(clip, self._encoder, self._store))
         scores: Array = self._network().class_scores(frames).mean(dim=0).cpu().numpy()
-        audit = self._store.get(clip.digest, fingerprint, "frames")
+        audit = self._store.get(clip.digest, fingerprint, "timeline")
         if audit is not None:
             self._store.put(clip.digest, fingerprint, StoredClip(scores, audit.audit), "labels")
         return scores

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from otadtk.diagnosis import Evidence
 from otadtk.distances.subsets import transport_between
 from otadtk.report.content import ClipTable, readable
+from otadtk.report.frames import in_threads
 from otadtk.report.tables import Grouping
-from otadtk.resampling import jackknife_interval
+from otadtk.resampling import Interval, jackknife_interval
 
 Array = NDArray[np.floating]
 
@@ -63,26 +64,24 @@ def _table(grouping: Grouping, table: ClipTable, evidence: Evidence) -> GroupTab
     of_evaluated = np.asarray(grouping.evaluated, dtype=object)
     of_reference = np.asarray(grouping.reference, dtype=object)
     names = sorted(set(grouping.evaluated))
-    rows = []
-    for name in names:
+    comparable = len(of_reference) > 0 and len(names) <= _MOST_SCORED
+
+    def row(name: str) -> GroupRow:
         mine = of_evaluated == name
         costs = table.relative[mine]
         low, high = _mean_interval(costs)
-        score = score_low = score_high = None
-        if len(of_reference) and len(names) <= _MOST_SCORED:
-            x = table.reference.points[of_reference == name]
-            y = table.evaluated.points[mine]
+        score: Interval | None = None
+        if comparable:
+            x, y = table.reference.points[of_reference == name], table.evaluated.points[mine]
             if min(len(x), len(y)) >= _LEAST_CLIPS:
                 distance = transport_between(np.concatenate([x, y]), evidence.settings)
-                interval = jackknife_interval(distance, len(x), len(y), groups=_PARTS, seed=_SEED)
-                score, score_low, score_high = interval.score, interval.low, interval.high
-        rows.append(
-            GroupRow(
-                *(readable(name), int(mine.sum()), float(costs.mean()), low, high),
-                *(score, score_low, score_high),
-            )
+                score = jackknife_interval(distance, len(x), len(y), groups=_PARTS, seed=_SEED)
+        return GroupRow(
+            *(readable(name), int(mine.sum()), float(costs.mean()), low, high),
+            *((score.score, score.low, score.high) if score is not None else (None, None, None)),
         )
-    rows.sort(key=lambda row: (-row.cost, row.name))
+
+    rows = sorted(in_threads(row, names), key=lambda row: (-row.cost, row.name))
     scored = any(row.score is not None for row in rows)
     return GroupTable(readable(grouping.title), tuple(rows), scored)
 

@@ -13,6 +13,7 @@ from otadtk.distances.frechet import frechet_distance
 from otadtk.distances.kernel import kernel_distance
 from otadtk.distances.result import Divergence
 from otadtk.report.content import readable
+from otadtk.report.tables import common_root
 from otadtk.resampling import Floor
 
 _CHANCE = 0.05
@@ -97,13 +98,17 @@ def summarise(
 
 
 def _findings(evidence: Evidence) -> list[str]:
-    """What the audit says of the two sets, as sentences."""
+    """What the audit says of the two sets: what it found, a colon, and where."""
     spec = evidence.encoder.spec
     audit = audit_sets(
         *(evidence.reference, evidence.evaluated),
         minimum_seconds=spec.minimum_samples / spec.sample_rate,
     )
-    return [readable(f"{line[:1].upper()}{line[1:]}.") for line in audit.warnings()]
+    lines = audit.warnings()
+    for side in (evidence.evaluated, evidence.reference):
+        root = f"{common_root(side.files)}/"
+        lines = [line.replace(root, "") for line in lines]
+    return [readable(f"{line[:1].upper()}{line[1:]}") for line in lines]
 
 
 def _verdict(diagnostics: OTADDiagnostics, floor: Floor | None) -> str:
@@ -115,8 +120,8 @@ def _verdict(diagnostics: OTADDiagnostics, floor: Floor | None) -> str:
     spread = f"The worst {few} {clips} {share:.0f} % of the transport cost."
     if floor is None:
         return (
-            "Two samples of one distribution do not score 0 at this size: hold the score against "
-            f"its floor (--null) or against another score at the same size. {spread}"
+            f"{spread} Two samples of one distribution do not score 0 at this size: hold the score "
+            "against its floor (--null), or against another score at the same size."
         )
     above = diagnostics.score - floor.mean
     if floor.p_value > _CHANCE:
@@ -135,20 +140,18 @@ def _certificate(diagnostics: OTADDiagnostics) -> str:
     result = diagnostics.transport
     if not isinstance(result, Divergence):
         return result.describe() if result is not None else ""
+    regimes = {
+        "smooth": "ε is large enough for a smooth plan: each clip draws on many references.",
+        "sharp": "ε is small against the costs: each clip draws on few references.",
+        "legacy": f"The arithmetic of {result.compat} was reproduced.",
+    }
     sure = (
-        f"The solver has converged: the score is exact to ±{result.error_bar:.1g}"
+        f"The solver converged: the score is exact to ±{result.error_bar:.1g}"
         if result.converged
         else f"The solver has not converged: the score may be off by {result.error_bar:.1g}"
     )
-    regimes = {
-        "smooth": "ε is large enough for a smooth plan, each clip drawing on many references",
-        "sharp": "ε is small against the costs, so each clip draws on few references",
-        "legacy": f"the arithmetic of {result.compat} was reproduced",
-    }
-    return (
-        f"{sure}, as no plan is cheaper by more than {max(result.xy.gap, 0.0):.0e} of its cost "
-        f"({result.xy.iterations} iterations); {regimes[result.xy.regime]}."
-    )
+    how = f"duality gap {max(result.xy.gap, 0.0):.0e}, {result.xy.iterations} iterations"
+    return f"{sure} ({how}). {regimes[result.xy.regime]}"
 
 
 def _facts(diagnostics: OTADDiagnostics, evidence: Evidence) -> tuple[Fact, ...]:

@@ -57,3 +57,9 @@ const signals = {
   on(name, listener) { (this.listeners[name] ??= []).push(listener); },
   send(name, value) { for (const listener of this.listeners[name] ?? []) listener(value); },
 };
+
+/** Calls the action once, when nothing has asked for it for a while (milliseconds). */
+function debounce(action, wait = 80) {
+  let timer = 0;
+  return () => { clearTimeout(timer); timer = setTimeout(action, wait); };
+}

@@ -20,8 +20,8 @@ const ramp = {
     if (this.table) return this.table;
     const dark = colours.channels("paper")[0] < 128;
     const stops = dark
-      ? [colours.channels("paper"), [58, 47, 92], [176, 78, 104], [244, 160, 104], [255, 236, 190]]
-      : [colours.channels("paper"), [205, 219, 236], [112, 151, 199], [37, 82, 145], [14, 26, 56]];
+      ? [colours.channels("ground"), [58, 47, 92], [176, 78, 104], [244, 160, 104], [255, 236, 190]]
+      : [colours.channels("ground"), [205, 219, 236], [112, 151, 199], [37, 82, 145], [14, 26, 56]];
     this.table = Array.from({ length: 256 }, (_, level) => {
       const place = (level / 255) * (stops.length - 1), k = Math.min(Math.floor(place), stops.length - 2);
       return mix(stops[k], stops[k + 1], place - k);

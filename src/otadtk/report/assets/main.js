@@ -1,10 +1,5 @@
 // Puts the parts together: controls, keyboard, cards, theme, download.
 
-function debounce(action, wait = 80) {
-  let timer = 0;
-  return () => { clearTimeout(timer); timer = setTimeout(action, wait); };
-}
-
 $("find").addEventListener("input", debounce(() =>
   setFilters({ words: $("find").value.toLowerCase().split(/\s+/).filter(Boolean) })));
 for (const id of ["from", "to"]) {

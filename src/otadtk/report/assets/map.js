@@ -112,4 +112,5 @@ function listenToMap() {
 }
 
 signals.on("select", () => { if (map.canvas) drawMap(); });
-for (const name of ["filter", "theme"]) signals.on(name, () => { if (map.canvas) { drawStill(); drawMap(); } });
+const redrawMap = debounce(() => { drawStill(); drawMap(); }, 120); // not at every step of a brush
+for (const name of ["filter", "theme"]) signals.on(name, () => { if (map.canvas) redrawMap(); });

@@ -1,0 +1,143 @@
+"""``otadtk-compare MODEL REF A B [C …]``: which system is closer to the reference, and how surely."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from otadtk.cli.command import (
+    EXIT_CODES,
+    add_common_options,
+    add_source_options,
+    check_output,
+    execute,
+)
+from otadtk.cli.json_output import add_json_option, emit_json, json_file
+from otadtk.cli.options import add_metric_options, check_metric_options, make_metrics
+from otadtk.errors import NotConvergedError, UsageError
+
+if TYPE_CHECKING:
+    from otadtk.comparison import Comparison
+
+logger = logging.getLogger(__name__)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; gives its exit code."""
+    return execute(_parser(), _run, arguments)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="otadtk-compare",
+        usage="%(prog)s MODEL REF A B [C ...] [options]\n"
+        "       %(prog)s -m MODEL,MODEL REF A B [C ...] [options]",
+        description="Rank systems by their distance from a reference, with the difference of each "
+        "to the next, its 95 %% interval and the probability that the order is right.",
+        epilog=EXIT_CODES,
+    )
+    parser.add_argument("places", nargs="+", metavar="PLACE", help="[MODEL] REF A B [C ...]")
+    parser.add_argument("-m", "--models", metavar="LIST", help="several encoders, as yamnet,logmel")
+    add_metric_options(parser)
+    parser.add_argument(
+        *("--paired",),
+        action="store_true",
+        help="the systems' clips belong together by their order, as for the same prompts",
+    )
+    parser.add_argument("--seed", type=int, help="of everything that is drawn (default: 0)")
+    add_json_option(parser)
+    add_source_options(parser)
+    add_common_options(parser)
+    return parser
+
+
+def _run(options: argparse.Namespace) -> None:
+    from otadtk.comparison import compare
+    from otadtk.scoring import embed_once
+
+    check_metric_options(options)
+    check_output(json_file(options))
+    models, reference_place, systems = _places(options)
+    comparisons = []
+    for model in models:
+        metrics = make_metrics(options, model)
+        references = embed_once(metrics, reference_place, workers=options.workers)
+        sets = {
+            name: embed_once(metrics, place, workers=options.workers)
+            for name, place in systems.items()
+        }
+        for number, metric in enumerate(metrics):
+            sides = {name: found[number] for name, found in sets.items()}
+            comparison = compare(
+                *(metric, references[number], sides),
+                paired=options.paired,
+                seed=options.seed or 0,
+                workers=options.workers,
+            )
+            if options.strict and not comparison.converged:
+                raise NotConvergedError(f"{metric.name} with {model} has not converged (--strict)")
+            for note in comparison.notes():
+                logger.warning("%s", note)
+            comparisons.append(comparison)
+    if options.json != "-":
+        _print_table(comparisons)
+    if options.json is not None:
+        from otadtk.document import comparison_document
+
+        document = comparison_document(
+            comparisons,
+            reference=reference_place,
+            systems=systems,
+            command=options.command_line,
+            seed=options.seed or 0,
+        )
+        emit_json(document, options)
+
+
+def _places(options: argparse.Namespace) -> tuple[list[str], Path, dict[str, Path]]:
+    """(models, reference, systems by name)."""
+    places = list(options.places)
+    named = options.models if options.models is not None else places.pop(0)
+    models = [name for name in dict.fromkeys(named.split(",")) if name]
+    if not models or len(places) < 3:
+        raise UsageError("A comparison needs a model, a reference and at least two systems.")
+    reference, *systems = (Path(place) for place in places)
+    by_name = {str(place): place for place in systems}
+    if len(by_name) < len(systems):
+        raise UsageError("A system is named twice; compare each with the others once.")
+    return models, reference, by_name
+
+
+def _print_table(comparisons: Sequence[Comparison]) -> None:
+    """All models and metrics in one table, closest system first."""
+    header = [
+        *("model", "metric", "rank", "system", "clips", "score", "95 % interval"),
+        *("next is farther by", "95 % interval", "P(closer)"),
+    ]
+    rows = [header]
+    for comparison in comparisons:
+        metric = comparison.metric
+        for rank, system in enumerate(comparison.systems):
+            lead, interval = comparison.lead(rank), system.interval
+            row = [
+                *(metric.model_name, metric.name, str(rank + 1), system.name, str(system.clips)),
+                *(f"{system.score:.6f}", f"{interval.low:.6f} to {interval.high:.6f}"),
+            ]
+            if lead is not None:
+                row += [
+                    *(f"{-lead.value:.6f}", f"{-lead.high:.6f} to {-lead.low:.6f}"),
+                    f"{lead.probability:.3f}",
+                ]
+            rows.append(row)
+    widths = [max(len(row[k]) for row in rows if k < len(row)) for k in range(len(header))]
+    for row in rows:
+        print(
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)).rstrip()
+        )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

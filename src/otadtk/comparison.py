@@ -1,0 +1,108 @@
+"""Which of several sets is closest to the reference, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from otadtk.embed import EmbeddingSet, default_workers
+from otadtk.errors import UsageError
+from otadtk.metrics import AudioMetric
+from otadtk.resampling import (
+    Difference,
+    Interval,
+    SubsetDistance,
+    difference,
+    jackknife_interval,
+)
+from otadtk.scoring import between_clips
+
+
+@dataclass(frozen=True)
+class System:
+    """One of the compared sets."""
+
+    name: str
+    clips: int
+    score: float
+    interval: Interval
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The systems by one metric, closest first, and the difference of every two of them."""
+
+    metric: AudioMetric
+    reference_clips: int
+    systems: tuple[System, ...]
+    differences: Mapping[tuple[str, str], Difference]
+    """By the names of two systems: score of the first less that of the second."""
+    paired: bool
+    seed: int
+    converged: bool
+    """Whether the solver met its tolerance for every score."""
+
+    def lead(self, rank: int) -> Difference | None:
+        """How much closer the system of that rank (from 0) is than the next; None for the last."""
+        if rank + 1 >= len(self.systems):
+            return None
+        return self.differences[self.systems[rank].name, self.systems[rank + 1].name]
+
+    def notes(self) -> list[str]:
+        """What a reader of the ranking should know, one sentence each."""
+        sizes = {system.clips for system in self.systems}
+        if len(sizes) == 1 or self.metric.unbiased:
+            return []
+        return [
+            f"The systems have between {min(sizes)} and {max(sizes)} clips: {self.metric.name} "
+            f"falls with the number of clips, so the smaller sets are at a disadvantage; compare "
+            f"equal numbers."
+        ]
+
+
+def compare(
+    metric: AudioMetric,
+    reference: EmbeddingSet,
+    systems: Mapping[str, EmbeddingSet],
+    *,
+    paired: bool = False,
+    seed: int = 0,
+    workers: int | None = None,
+) -> Comparison:
+    """The systems ranked by their distance from the reference, with every difference's interval.
+
+    Differences come from a jackknife in which all systems meet the same reference clips; a
+    bootstrap would draw clips twice, which biases transport and kernel scores. ``paired`` says
+    that the k-th clips of all systems belong together, as for the same prompts.
+    """
+    if len(systems) < 2:
+        raise UsageError("A comparison needs at least two systems.")
+    sizes = [len(side.files) for side in systems.values()]
+    if paired and len(set(sizes)) > 1:
+        raise UsageError(f"Paired systems have equal numbers of clips, not {sizes}.")
+    n, workers = len(reference.files), workers or default_workers()
+    distance = between_clips(metric, [reference, *systems.values()])
+    found: list[System] = []
+    start, converged = 0, True
+    for (name, side), size in zip(systems.items(), sizes, strict=True):
+        interval = jackknife_interval(
+            *(_behind(distance, start), n, size), seed=seed, workers=workers
+        )
+        measured = metric.measure(reference, side)
+        if measured.diagnostics is not None and measured.diagnostics.transport is not None:
+            converged = converged and measured.diagnostics.transport.converged
+        found.append(System(name, size, measured.score, interval))
+        start += size
+    found.sort(key=lambda system: system.score)
+    differences = {
+        (first.name, second.name): difference(first.interval, second.interval, paired=paired)
+        for first in found
+        for second in found
+        if first is not second
+    }
+    return Comparison(metric, n, tuple(found), differences, paired, seed, converged)
+
+
+def _behind(distance: SubsetDistance, clips: int) -> SubsetDistance:
+    """The same for evaluated clips that stand so many clips farther behind the reference."""
+    return lambda i, j: distance(i, j + clips)

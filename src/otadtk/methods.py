@@ -1,0 +1,190 @@
+"""A methods paragraph and its references, from the JSON document of a run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from otadtk.errors import UsageError
+
+_ENTRIES = {
+    "OTAD": """@article{jeong2026otad,
+  title   = {Optimal Transport Audio Distance with Learned {R}iemannian Ground Metrics},
+  author  = {Jeong, Wonwoo},
+  journal = {arXiv preprint arXiv:2605.05554},
+  year    = {2026}
+}""",
+    "FAD": """@inproceedings{kilgour2019fad,
+  title     = {Fr\\'echet Audio Distance: A Reference-Free Metric for Evaluating Music Enhancement
+               Algorithms},
+  author    = {Kilgour, Kevin and Zuluaga, Mauricio and Roblek, Dominik and Sharifi, Matthew},
+  booktitle = {Interspeech},
+  year      = {2019}
+}""",
+    "KAD": """@inproceedings{chung2025kad,
+  title     = {{KAD}: No More {FAD}! An Effective and Efficient Evaluation Metric for Audio
+               Generation},
+  author    = {Chung, Yoonjin and Eu, Pilsun and Lee, Junwon and Choi, Keunwoo and Nam, Juhan and
+               Chon, Ben Sangbae},
+  booktitle = {International Conference on Machine Learning},
+  year      = {2025}
+}""",
+}
+_KEYS = {"OTAD": "jeong2026otad", "FAD": "kilgour2019fad", "KAD": "chung2025kad"}
+_NAMES = {
+    "OTAD": "Optimal Transport Audio Distance",
+    "FAD": "Fréchet Audio Distance",
+    "KAD": "Kernel Audio Distance",
+}
+
+
+def methods_paragraph(document: Mapping[str, Any]) -> str:
+    """What was done and found, in one paragraph ready for a paper."""
+    try:
+        kind, made = document["kind"], document["provenance"]
+        if kind == "audit":
+            raise UsageError("This document holds an audit and no score: there is no method.")
+        write = {"score": _score_sentences, "comparison": _comparison_sentences}[kind]
+        models = {result["model"]["name"]: result["model"] for result in document["results"]}
+        sentences = [
+            *write(document),
+            *(_model_sentence(model) for model in models.values()),
+            f"All numbers were computed with otadtk {made['otadtk']} (PyTorch "
+            f"{made['libraries']['torch']}, device {made['device']}, seed {made['seed']}).",
+        ]
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        raise UsageError(
+            f"This is not a whole document of otadtk: {error!r} is missing."
+        ) from error
+    return " ".join(sentences)
+
+
+def bibtex(document: Mapping[str, Any]) -> str:
+    """The references of the paragraph."""
+    results = document["results"]
+    entries = [_ENTRIES[name] for name in dict.fromkeys(result["metric"] for result in results)]
+    for model in {result["model"]["name"]: result["model"] for result in results}.values():
+        if model["paper"] != "none":
+            note = model["paper"].replace("&", r"\&")
+            entries.append(f"@misc{{{_key(model['name'])},\n  note = {{{note}}}\n}}")
+    return "\n\n".join(entries)
+
+
+def _score_sentences(document: Mapping[str, Any]) -> list[str]:
+    sets = document["sets"]
+    n, m = sets["reference"]["clips"], sets["evaluated"]["clips"]
+    compared = sets["reference"]["compared"]
+    frames = ", frame by frame" if compared == "frames" else ""
+    sentences = [f"We compared {m} evaluated clips with {n} reference clips{frames}."]
+    for result in document["results"]:
+        name = result["metric"]
+        sentences.append(
+            f"{_definition(result)} is {_number(result['score'])}"
+            + (" (lower is closer)." if len(sentences) == 1 else ".")
+        )
+        found = result["statistics"]
+        if found["floor"] is not None:
+            floor = found["floor"]
+            above = floor["difference"]
+            sentences.append(
+                f"Two samples of one distribution score {_number(floor['mean'])} at these sizes "
+                f"(mean of {floor['replicates']} permutations; 95 % between "
+                f"{_number(floor['low'])} and {_number(floor['high'])}): the {name} lies "
+                f"{_number(abs(above))} {'above' if above >= 0 else 'below'} this floor "
+                f"(permutation test, p = {floor['p_value']:.3g})."
+            )
+        if found["interval"] is not None:
+            interval = found["interval"]
+            sentences.append(
+                f"A 95 % interval of the expected {name} at these sizes, by a grouped two-sample "
+                f"jackknife, is {_number(interval['low'])} to {_number(interval['high'])}."
+            )
+        if found["limit"] is not None:
+            limit = found["limit"]
+            sentences.append(
+                f"A linear fit in 1/N (R² = {limit['r_squared']:.3f}) extrapolates to "
+                f"{_number(limit['value'])} for infinitely many clips."
+            )
+    return sentences
+
+
+def _comparison_sentences(document: Mapping[str, Any]) -> list[str]:
+    results = document["results"]
+    count = len(results[0]["systems"])
+    sentences = [
+        f"We compared {count} systems by their distance from "
+        f"{results[0]['reference_clips']} reference clips."
+    ]
+    for result in results:
+        order = ", ".join(f"{s['name']} ({_number(s['score'])})" for s in result["systems"])
+        first, second = (system["name"] for system in result["systems"][:2])
+        lead = next(
+            d for d in result["differences"] if (d["first"], d["second"]) == (first, second)
+        )
+        sentences.append(
+            f"{_definition(result)} ranks them, closest first: {order}; {first} is closer than "
+            f"{second} by {_number(-lead['value'])} (95 % interval {_number(-lead['high'])} to "
+            f"{_number(-lead['low'])}, grouped jackknife with common reference clips; "
+            f"probability {lead['probability']:.3g})."
+        )
+    return sentences
+
+
+def _definition(result: Mapping[str, Any]) -> str:
+    name, settings = result["metric"], result["settings"]
+    start = f"The {_NAMES[name]} ({name}) [{_KEYS[name]}]"
+    if name == "KAD":
+        rule = result.get("bandwidth", {}).get("rule", settings["bandwidth"])
+        sigma = result.get("bandwidth", {}).get("sigma")
+        whose = {
+            "eval": "the median distance within the evaluated set",
+            "ref": "the median distance within the reference",
+            "pooled": "the median distance within both sets",
+        }.get(rule, "given")
+        size = f", {_number(sigma)}" if sigma is not None else ""
+        return f"{start} with a Gaussian kernel (bandwidth {whose}{size})"
+    if name == "FAD":
+        return start
+    scale = {"absolute": "", "mean_cost": " mean costs", "median_cost": " median costs"}
+    how = {
+        "sinkhorn": f"debiased Sinkhorn divergence, {settings['divergence']}, "
+        f"ε = {settings['epsilon']:g}{scale[settings['epsilon_scale']]}",
+        "exact": "exact optimal transport",
+        "minibatch": f"minibatch approximation, ε = {settings['epsilon']:g}",
+        "sliced": "sliced approximation",
+    }[settings["coupling"]]
+    exact = ""
+    if result.get("certificate", {}).get("error_bar") is not None:
+        certificate = result["certificate"]
+        exact = (
+            f"; relative duality gap {certificate['duality_gap']:.1g}, exact to "
+            f"±{certificate['error_bar']:.1g}"
+        )
+    ground = "raw embeddings"
+    if result.get("adapter"):
+        ground = f"{settings['variant']} adapter {result['adapter']['content'][:12]}"
+    elif settings["variant"] != "raw":
+        ground = f"{settings['variant']} adapter"
+    return f"{start} on {ground} ({how}, cost ‖x − y‖²{exact})"
+
+
+def _model_sentence(model: Mapping[str, Any]) -> str:
+    hashes = ", ".join(weight["digest"] for weight in model["weights"])
+    weights = f"; weights {hashes}" if hashes else ""
+    cited = f" [{_key(model['name'])}]" if model["paper"] != "none" else ""
+    if not model["dimensions"]:
+        return "The embeddings were computed elsewhere."
+    return (
+        f"Clips were mixed to mono, resampled to {model['sample_rate'] / 1000:g} kHz and embedded "
+        f"by {model['name']}{cited} ({model['dimensions']} dimensions; fingerprint "
+        f"{model['fingerprint'][:12]}{weights})."
+    )
+
+
+def _key(name: str) -> str:
+    return re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-").lower()
+
+
+def _number(value: float | None) -> str:
+    return "not finite" if value is None else f"{value:.4g}"
