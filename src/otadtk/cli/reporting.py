@@ -11,7 +11,8 @@ from otadtk.cli.command import check_output
 from otadtk.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from typing import Any
 
     from otadtk.scoring import Evaluation
 
@@ -75,10 +76,13 @@ def check_report_options(options: argparse.Namespace) -> None:
         check_output(options.figures / "figure")
 
 
-def write_reports(evaluations: Sequence[Evaluation], options: argparse.Namespace) -> None:
+def write_reports(
+    evaluations: Sequence[Evaluation], document: Mapping[str, Any], options: argparse.Namespace
+) -> None:
     """The page and the figures that were asked for."""
     if options.report is None and options.figures is None:
         return
+    from otadtk.methods import bibtex, methods_paragraph
     from otadtk.report.page import ReportOptions, gather_content, write_page
 
     diagnostics, statistics = next(
@@ -96,6 +100,8 @@ def write_reports(evaluations: Sequence[Evaluation], options: argparse.Namespace
             floor=statistics.floor,
             interval=statistics.interval,
             limit=statistics.limit,
+            methods=methods_paragraph(document),
+            bibtex=bibtex(document),
             scores={e.metric.name: e.score for e in evaluations if e.metric.name != "OTAD"},
         ),
     )

@@ -130,17 +130,21 @@ def _run(options: argparse.Namespace) -> None:
             _append_row(options.csv, _row(evaluation, options))
         if evaluation.measurement.diagnostics is not None:
             _show_clips(evaluation.measurement.diagnostics, options)
-    write_reports(evaluations, options)
-    if options.json is not None:
-        from otadtk.document import score_document
+    if options.null is None:
+        logger.info("what would two samples of one distribution score at this N? --null tells")
+    if options.json is None and options.report is None and options.figures is None:
+        return
+    from otadtk.document import score_document
 
-        document = score_document(
-            *(evaluations, audit),
-            reference=options.ref,
-            evaluated=options.eval,
-            command=options.command_line,
-            seed=options.seed or 0,
-        )
+    document = score_document(
+        *(evaluations, audit),
+        reference=options.ref,
+        evaluated=options.eval,
+        command=options.command_line,
+        seed=options.seed or 0,
+    )
+    write_reports(evaluations, document, options)
+    if options.json is not None:
         emit_json(document, options)
 
 
