@@ -130,8 +130,7 @@ def _run(options: argparse.Namespace) -> None:
             _append_row(options.csv, _row(evaluation, options))
         if evaluation.measurement.diagnostics is not None:
             _show_clips(evaluation.measurement.diagnostics, options)
-    write_reports(evaluations, options)
-    if options.json is not None:
+    if options.json is not None or options.report is not None or options.figures is not None:
         from otadtk.document import score_document
 
         document = score_document(
@@ -140,8 +139,11 @@ def _run(options: argparse.Namespace) -> None:
             evaluated=options.eval,
             command=options.command_line,
             seed=options.seed or 0,
+            clips=options.json is not None,
         )
-        emit_json(document, options)
+        write_reports(evaluations, document, options)
+        if options.json is not None:
+            emit_json(document, options)
 
 
 def _check_combination(options: argparse.Namespace) -> None:
