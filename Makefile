@@ -4,6 +4,7 @@
 # make lint    ruff and mypy
 # make bench   measure (DATA=folder of audio)
 # make experiments   the paper's experiments (DATA=ESC-50 as published; README has the rest)
+# make fuzz    mutated files for every reader, for FUZZ_SECONDS
 # make wheel   a wheel with the YAMNet weights and the published adapters inside, in dist/
 
 PYTHON ?= python3
@@ -12,8 +13,9 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 PIP_QUIET := -q --disable-pip-version-check
 WORKERS ?= 2
+FUZZ_SECONDS ?= 60
 
-.PHONY: demo test setup lint bench experiments wheel clean
+.PHONY: demo test setup lint bench experiments fuzz wheel clean
 .DEFAULT_GOAL := demo
 
 # The constraints pin torch: a plain `torch` may pull gigabytes of CUDA packages.
@@ -59,6 +61,9 @@ experiments: setup
 	  --ratings "$(DCASE)/dcase2023_task7_mos.csv" --distances "$(DCASE)/dcase2023_task7_fad.csv",)
 	$(if $(PEERS),$(BIN)/otadtk-experiments equivalence --peers "$(PEERS)" --out $(RESULTS),)
 	$(BIN)/otadtk-experiments page docs/results.md --out $(RESULTS)
+
+fuzz: setup
+	FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -W ignore -m tests.fuzzing
 
 wheel: setup
 	@rm -rf src/otadtk/bundled && mkdir src/otadtk/bundled

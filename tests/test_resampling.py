@@ -78,7 +78,7 @@ def test_the_same_clips_on_both_sides_are_not_told_apart(rng: np.random.Generato
 
 @pytest.mark.parametrize(("name", "runs"), [("FAD", 200), ("KAD", 200), ("OTAD", 40)])
 def test_interval_covers_the_expected_score(name: str, runs: int) -> None:
-    """Coverage between 90 % and 98 %; benchmarks/statistics.py has 200 runs of each."""
+    """Coverage between 90 % and 98 %; benchmarks/floors.py has 200 runs of each."""
     rng = np.random.default_rng(2)
     n = 60 if runs == 200 else 20
 

@@ -140,6 +140,7 @@ class AudioReader:
         self._path = path
         self._sample_rate = sample_rate
         self._tally: _Tally | None = None
+        self._missing = 0.0
 
     def __iter__(self) -> Iterator[Samples]:
         """Mono blocks; an ``AudioError`` with the reason when the file cannot be scored."""
@@ -149,6 +150,7 @@ class AudioReader:
         for block, rate in _decode(self._path):
             if self._tally is None:
                 self._tally = _Tally(rate, block.shape[1])
+                self._missing = _missing_share(self._path)
                 if rate != self._sample_rate:
                     resampler = soxr.ResampleStream(rate, self._sample_rate, 1, quality="HQ")
             self._tally.add(block)
@@ -163,7 +165,7 @@ class AudioReader:
     def audit(self) -> Audit:
         """What was seen of the file, once it has been read to its end."""
         assert self._tally is not None, "the file has not been read"
-        return self._tally.audit(missing=_missing_share(self._path))
+        return self._tally.audit(self._missing)
 
 
 class _Tally:
@@ -233,11 +235,21 @@ def _missing_share(path: Path) -> float:
         order = orders.get(container[:4])
         while order is not None and len(chunk := file.read(8)) == 8:
             promised = int.from_bytes(chunk[4:], order)
+            if chunk[:4] == b"fmt ":
+                _check_sample_width(file.read(16))
+                file.seek(-16, os.SEEK_CUR)
             if chunk[:4] in (b"data", b"SSND"):
                 held = size - file.tell()
                 return 1.0 - held / promised if held < promised < _LENGTH_UNKNOWN else 0.0
             file.seek(promised + promised % 2, os.SEEK_CUR)  # chunks start at even places
     return 0.0
+
+
+def _check_sample_width(description: bytes) -> None:
+    """Refuse what libsndfile would read as something else: wav samples of a few bits."""
+    codec, bits = (int.from_bytes(description[i : i + 2], "little") for i in (0, 14))
+    if codec == 1 and bits not in (8, 16, 24, 32):
+        raise AudioError(f"its header says {bits} bits a sample")
 
 
 def _decode(path: Path) -> Iterator[tuple[Samples, int]]:
@@ -256,7 +268,8 @@ def _decode_libsndfile(path: Path) -> Iterator[tuple[Samples, int]]:
         with path.open("rb") as handle:
             if os.fstat(handle.fileno()).st_size == 0:
                 raise AudioError("the file is empty")
-            with soundfile.SoundFile(handle) as file:
+            # by number: libsndfile reads for itself, without callbacks that print what they meet
+            with soundfile.SoundFile(handle.fileno(), closefd=False) as file:
                 rate = int(file.samplerate)
                 while len(block := file.read(_BLOCK_FRAMES, dtype="float32", always_2d=True)):
                     yield block, rate

@@ -21,6 +21,8 @@ NEAR = 0.15
 """Clips of two sets count as nearly identical when they are closer than this share of the usual
 distance between neighbours in the reference: 0.15 marks none of ESC-50's clips with YAMNet, and
 finds copies that were resampled, or stored in another format."""
+_FEW = 20
+"""In a small reference neighbours are far apart, and only what is nearer still is a copy."""
 _UNLIKE = 0.5
 """Distributions are very different when their Kolmogorov-Smirnov distance is this or more …"""
 _SIGNIFICANT = 1.95
@@ -145,7 +147,8 @@ def _leakage(reference: EmbeddingSet, evaluated: EmbeddingSet) -> list[Leak]:
         j for j, audit in enumerate(evaluated.audits) if j not in leaks and not _is_silent(audit)
     ]
     x, y = reference.vectors[there], evaluated.vectors[here]
-    for k, nearest, distance in nearest_within(x, y, NEAR * usual_nearest_distance(x)):
+    near = (NEAR if len(x) >= _FEW else NEAR / 5) * usual_nearest_distance(x)
+    for k, nearest, distance in nearest_within(x, y, near):
         i, j = there[nearest], here[k]
         leaks[j] = Leak(evaluated.files[j], reference.files[i], False, distance)
     return [leaks[j] for j in sorted(leaks)]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import logging
 import os
+import stat
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
@@ -217,8 +219,9 @@ def _embedding_set(
 
 
 def _report(bad: Sequence[BadClip], total: int) -> str:
-    lines = [f"{len(bad)} of {total} files cannot be scored (--on-error skip leaves them out):"]
-    return "\n".join(lines + [f"  {clip.path}: {clip.reason}" for clip in bad])
+    what = f"{len(bad)} of {total} files cannot be scored (--on-error skip leaves them out):"
+    reasons = [f"{clip.path}: {clip.reason}" for clip in bad]
+    return f"{what} {reasons[0]}" if len(bad) == 1 else "\n  ".join([what, *reasons])
 
 
 @dataclass(eq=False)
@@ -417,6 +420,8 @@ def _counting_frames(encodings: Sequence[Encoding]) -> NDArray[np.float32]:
 
 def _time_and_size(path: Path) -> tuple[int, int]:
     status = path.stat()
+    if not stat.S_ISREG(status.st_mode):  # a pipe or a device may have no end
+        raise OSError(errno.EINVAL, "it is no regular file")
     return status.st_mtime_ns, status.st_size
 
 

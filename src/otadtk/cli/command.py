@@ -151,6 +151,8 @@ def check_output(path: Path | None) -> None:
         return
     if path.is_dir():
         raise UsageError(f"{path} is a folder; name a file to write.")
+    if path.exists() and not path.is_file():  # a device would be replaced by a file
+        raise UsageError(f"{path} is no regular file; name a file to write.")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=path.parent):

@@ -11,7 +11,7 @@ from otadtk.cli.command import check_output
 from otadtk.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from otadtk.comparison import Comparison
     from otadtk.scoring import Evaluation
@@ -86,7 +86,7 @@ def check_report_options(options: argparse.Namespace) -> None:
 
 
 def write_reports(
-    evaluations: Sequence[Evaluation], document: dict[str, Any], options: argparse.Namespace
+    evaluations: Sequence[Evaluation], document: Mapping[str, Any], options: argparse.Namespace
 ) -> None:
     """The page and the figures that were asked for."""
     if options.report is None and options.figures is None:
@@ -125,7 +125,7 @@ def write_reports(
 
 
 def write_comparison(
-    comparisons: Sequence[Comparison], document: dict[str, Any], options: argparse.Namespace
+    comparisons: Sequence[Comparison], document: Mapping[str, Any], options: argparse.Namespace
 ) -> None:
     """The page that sets several systems side by side."""
     from otadtk.methods import bibtex, methods_paragraph

@@ -130,20 +130,23 @@ def _run(options: argparse.Namespace) -> None:
             _append_row(options.csv, _row(evaluation, options))
         if evaluation.measurement.diagnostics is not None:
             _show_clips(evaluation.measurement.diagnostics, options)
-    if options.json is not None or options.report is not None or options.figures is not None:
-        from otadtk.document import score_document
+    if options.null is None:
+        logger.info("what would two samples of one distribution score at this N? --null tells")
+    if options.json is None and options.report is None and options.figures is None:
+        return
+    from otadtk.document import score_document
 
-        document = score_document(
-            *(evaluations, audit),
-            reference=options.ref,
-            evaluated=options.eval,
-            command=options.command_line,
-            seed=options.seed or 0,
-            clips=options.json is not None,
-        )
-        write_reports(evaluations, document, options)
-        if options.json is not None:
-            emit_json(document, options)
+    document = score_document(
+        *(evaluations, audit),
+        reference=options.ref,
+        evaluated=options.eval,
+        command=options.command_line,
+        seed=options.seed or 0,
+        clips=options.json is not None,
+    )
+    write_reports(evaluations, document, options)
+    if options.json is not None:
+        emit_json(document, options)
 
 
 def _check_combination(options: argparse.Namespace) -> None:

@@ -21,6 +21,10 @@ from otadtk.errors import AudioError, UsageError
 from otadtk.sources.given import check_encoder, check_vectors, given_set
 from otadtk.sources.moments import find_moments, moments_set
 
+_HEADERS = {
+    (1, 0): npy_format.read_array_header_1_0,
+    (2, 0): npy_format.read_array_header_2_0,
+}
 EMBEDDINGS, NAMES, ENCODER = "embeddings", "names", "encoder"
 
 
@@ -109,11 +113,11 @@ def load_npz(path: Path) -> dict[str, NDArray[Any]]:
 
 def _read(file: IO[bytes], size: int) -> NDArray[Any]:
     """The array in a stream of so many bytes."""
-    version = npy_format.read_magic(file)
-    readers = {(1, 0): npy_format.read_array_header_1_0, (2, 0): npy_format.read_array_header_2_0}
-    if version not in readers:
-        raise ValueError(f"its format {version} is unknown")
-    shape, by_column, dtype = readers[version](file)
+    try:
+        version = npy_format.read_magic(file)
+        shape, by_column, dtype = _HEADERS[version](file)
+    except Exception as error:  # numpy evaluates the header's text: whatever it meets there
+        raise ValueError(f"its header cannot be read ({type(error).__name__})") from error
     if dtype.kind not in "fiuU":
         raise ValueError(f"it holds {dtype}, not numbers or text (pickles are never loaded)")
     bytes_ = math.prod(shape) * dtype.itemsize

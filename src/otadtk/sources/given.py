@@ -83,5 +83,5 @@ def check_encoder(place: Path, fingerprint: str, spec: EncoderSpec, model: str =
         made_by = f"by another version of {model!r} (weights or preprocessing differ)"
     raise UsageError(
         f"{place} was made {made_by}, not by this {spec.name!r}: fingerprint "
-        f"{fingerprint[:12]} and not {spec.fingerprint[:12]}. Make it anew from the audio."
+        f"{fingerprint[:12]!r} and not {spec.fingerprint[:12]!r}. Make it anew from the audio."
     )

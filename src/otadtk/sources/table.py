@@ -27,12 +27,12 @@ def read_parquet(path: Path, spec: EncoderSpec, frames: str | None) -> Embedding
             )
         rows = table.column(_EMBEDDING).to_pylist()
         array = np.array(rows, dtype=np.float64)
+        names = None
+        if _FILE in table.column_names:
+            names = [str(name) for name in table.column(_FILE).to_pylist()]
     except (pyarrow.ArrowException, OSError, ValueError, TypeError) as error:
         why = str(error).partition("\n")[0]
         raise AudioError(f"{path} is not a table of embeddings: {why}") from error
-    names = None
-    if _FILE in table.column_names:
-        names = [str(name) for name in table.column(_FILE).to_pylist()]
     return given_set(path, check_vectors(array, path, spec), names=names, frames=frames)
 
 

@@ -1,0 +1,146 @@
+"""What the statistics of a score cost and how often their intervals are right.
+
+    python benchmarks/floors.py cost        --null 200 against one score, N = M = 500, d = 1024
+    python benchmarks/floors.py coverage    the 95 % interval in 200 runs of each metric
+
+Both print a table in Markdown. Times are wall clock and CPU seconds of one process; a ratio is that
+of the whole floor to the median of scores taken before, between and after.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from otadtk import compute_fad, compute_kad
+from otadtk.distances.sinkhorn import sinkhorn_divergence
+from otadtk.distances.subsets import (
+    SubsetDistance,
+    frechet_between,
+    kernel_between,
+    transport_between,
+)
+from otadtk.distances.transport import TransportSettings
+from otadtk.embed import default_workers
+from otadtk.resampling import jackknife_interval, permutation_floor
+
+Array = np.ndarray
+Between = Callable[[Array], SubsetDistance]
+BAR = 120.0
+
+
+def otad_between(pool: Array) -> SubsetDistance:
+    return transport_between(pool, TransportSettings())
+
+
+BETWEEN: dict[str, Between] = {"OTAD": otad_between, "FAD": frechet_between, "KAD": kernel_between}
+
+
+def spectral(rng: np.random.Generator, n: int, d: int, norm: float, shift: float) -> Array:
+    """Points of one norm whose spectrum falls like that of an encoder."""
+    spread = np.arange(1, d + 1) ** -0.7
+    points = (rng.normal(size=(n, d)) + shift) * spread
+    points *= norm / np.linalg.norm(points, axis=1, keepdims=True)
+    return points.astype(np.float32)
+
+
+def measure_cost(clips: int, dimensions: int, replicates: int) -> None:
+    workers = default_workers()
+    print(f"N = M = {clips}, d = {dimensions}, {replicates} permutations, {workers} threads\n")
+    print("| metric | one score | the floor | ratio, wall clock | ratio, CPU | bar |")
+    print("|---|---|---|---|---|---|")
+    cases = [(f"OTAD, norm {norm:g}", "OTAD", norm) for norm in (1.0, 4.0, 20.0)]
+    for title, name, norm in [*cases, ("FAD", "FAD", 1.0), ("KAD", "KAD", 1.0)]:
+        rng = np.random.default_rng(0)
+        x, y = (spectral(rng, clips, dimensions, norm, shift) for shift in (0.0, 0.1))
+        scores: dict[str, Callable[[], object]] = {
+            "OTAD": lambda x=x, y=y: sinkhorn_divergence(x, y),
+            "FAD": lambda x=x, y=y: compute_fad(x, y),
+            "KAD": lambda x=x, y=y: compute_kad(x, y),
+        }
+        scores[name]()  # warm
+        single = [timed(scores[name]) for _ in range(4)]
+
+        def floor(name: str = name, x: Array = x, y: Array = y) -> None:
+            distance = BETWEEN[name](np.concatenate([x, y]))
+            half = replicates // 2
+            for part, seed in ((half, 0), (replicates - half, 1)):
+                permutation_floor(
+                    distance, len(x), len(y), replicates=part, seed=seed, workers=workers
+                )
+
+        wall, cpu = timed(floor)
+        single += [timed(scores[name]) for _ in range(4)]
+        one_wall, one_cpu = (statistics.median(column) for column in zip(*single, strict=True))
+        ratio = wall / one_wall
+        verdict = "met" if ratio <= BAR else "missed"
+        print(
+            f"| {title} | {one_wall * 1e3:.0f} ms | {wall:.1f} s | {ratio:.0f} | "
+            f"{cpu / one_cpu:.0f} | ≤ {BAR:.0f}: {verdict} |",
+            flush=True,
+        )
+
+
+def timed(run: Callable[[], object]) -> tuple[float, float]:
+    """(wall, CPU) seconds."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    run()
+    return time.perf_counter() - wall, time.process_time() - cpu
+
+
+def draw(kind: str, clips: int, rng: np.random.Generator) -> Array:
+    """The pool of a reference and an evaluated set."""
+    if kind == "unit norm, d = 64":
+        sides = [spectral(rng, clips, 64, 1.0, shift) for shift in (0.0, 0.3)]
+    else:
+        apart = kind == "moved and wider, d = 3"
+        other = 0.5 + 1.3 * rng.normal(size=(clips, 3)) if apart else rng.normal(size=(clips, 3))
+        sides = [rng.normal(size=(clips, 3)), other]
+    return np.concatenate(sides).astype(np.float32)
+
+
+def measure_coverage(clips: int, runs: int, names: list[str]) -> None:
+    print(f"N = M = {clips}, {runs} runs, 20 groups\n")
+    print("| metric | sets | expected score | its deviation, by jackknife | coverage |")
+    print("|---|---|---|---|---|")
+    everyone = np.arange(clips), clips + np.arange(clips)
+    for name in names:
+        for kind in ("moved and wider, d = 3", "unit norm, d = 64", "one distribution, d = 3"):
+            rng = np.random.default_rng(0)
+            intervals = [
+                jackknife_interval(BETWEEN[name](draw(kind, clips, rng)), clips, clips, seed=seed)
+                for seed in range(runs)
+            ]
+            scores = [interval.score for interval in intervals]
+            scores += [BETWEEN[name](draw(kind, clips, rng))(*everyone) for _ in range(3 * runs)]
+            expected = float(np.mean(scores))
+            hits = np.mean([i.low <= expected <= i.high for i in intervals])
+            jackknife = float(np.sqrt(np.mean([i.deviation**2 for i in intervals])))
+            print(
+                f"| {name} | {kind} | {expected:.4g} | {np.std(scores):.3g}, {jackknife:.3g} | "
+                f"{hits:.1%} |",
+                flush=True,
+            )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("what", choices=["cost", "coverage"])
+    parser.add_argument("--clips", type=int, help="N = M (default: 500, for coverage 60)")
+    parser.add_argument("--dimensions", type=int, default=1024)
+    parser.add_argument("--replicates", type=int, default=200)
+    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--metrics", default="OTAD,FAD,KAD")
+    options = parser.parse_args()
+    if options.what == "cost":
+        measure_cost(options.clips or 500, options.dimensions, options.replicates)
+    else:
+        measure_coverage(options.clips or 60, options.runs, options.metrics.split(","))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,235 @@
+"""Fuzzes the readers of files that users are given by others: ``make fuzz FUZZ_SECONDS=300``.
+
+Every reader takes mutated files. It must answer, or refuse with an error of the family, within
+seconds; anything else is a bug. Headers that a hash protects are mutated and sealed again.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import soundfile
+import torch
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import strategies as st
+
+from otadtk.adapter.files import read_adapter, save_adapter
+from otadtk.adapter.importing import read_foreign
+from otadtk.adapter.network import RiemannianAdapter
+from otadtk.audio import AudioReader, Audit
+from otadtk.encoders import get_spec
+from otadtk.encoders.tensorflow_bundle import read_float_variables
+from otadtk.errors import OtadtkError
+from otadtk.sealed import seal, unseal
+from otadtk.sources.arrays import read_npy_file, read_npz_file
+from otadtk.sources.pack import pack_bytes, read_pack
+from otadtk.sources.table import parquet_bytes, read_parquet
+from otadtk.store import StoredClip, _pack, _unpack
+from tests.encoders.test_tensorflow_bundle import write_bundle
+
+LONGEST_SECONDS = 20
+AUDIO, ENCODER = "ab" * 32, "cd" * 32
+SPEC = get_spec("logmel")
+
+Read = Callable[[Path], object]
+INTERESTING = (0, 1, 0x7F, 0x80, 0xFF)
+
+edits = st.lists(
+    st.tuples(
+        st.sampled_from(["set", "flip", "cut", "insert", "repeat", "zero"]),
+        st.floats(0, 1, exclude_max=True),
+        st.integers(0, 255),
+        st.integers(1, 40),
+    ),
+    min_size=1,
+    max_size=6,
+)
+leaves = (
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8)
+    | st.lists(st.integers(-2, 9), max_size=4) | st.dictionaries(st.text(max_size=4), st.none())
+)  # fmt: skip
+
+
+def mutate(content: bytes, edit_list: list[tuple[str, float, int, int]], *, early: bool) -> bytes:
+    """The bytes after the edits; ``early`` aims them at the beginning, where headers are."""
+    changed = bytearray(content)
+    for kind, place, byte, length in edit_list:
+        if not changed:
+            break
+        reach = min(len(changed), 256) if early else len(changed)
+        at = int(place * reach)
+        if kind == "set":
+            changed[at] = INTERESTING[byte % len(INTERESTING)]
+        elif kind == "flip":
+            changed[at] ^= byte or 1
+        elif kind == "cut":
+            del changed[at : at + length]
+        elif kind == "insert":
+            changed[at:at] = bytes([byte]) * length
+        elif kind == "repeat":
+            changed[at:at] = changed[at : at + length]
+        else:
+            changed[at : at + length] = bytes(min(length, len(changed) - at))
+    return bytes(changed)
+
+
+def seeds(folder: Path) -> Iterator[tuple[str, bytes, Read]]:
+    """(name of the target, a sound file, its reader)."""
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(3, SPEC.dim)).astype(np.float32)
+    names = np.array(["a", "b", "c"])
+
+    for suffix, how in _AUDIO.items():
+        content = io.BytesIO()
+        soundfile.write(content, 0.1 * rng.normal(size=4000), 16_000, **how)
+        yield f"audio.{suffix}", content.getvalue(), lambda path: list(AudioReader(path, 16_000))
+
+    content = io.BytesIO()
+    np.save(content, vectors)
+    yield "array.npy", content.getvalue(), lambda path: read_npy_file(path, SPEC, None)
+    for compressed, save in ((False, np.savez), (True, np.savez_compressed)):
+        content = io.BytesIO()
+        save(content, embeddings=vectors, names=names)
+        yield f"{compressed}.npz", content.getvalue(), lambda path: read_npz_file(path, SPEC, None)
+    content = io.BytesIO()
+    np.savez(content, mu=vectors[0], cov=np.cov(vectors.T))
+    yield "moments.npz", content.getvalue(), lambda path: read_npz_file(path, SPEC, None)
+
+    np.save(folder / "set.npy", vectors)
+    embedded = read_npy_file(folder / "set.npy", SPEC, None)
+    table = parquet_bytes(embedded, list(names), SPEC)
+    yield "table.parquet", table, lambda path: read_parquet(path, SPEC, None)
+    yield "set.otadpack", pack_bytes(embedded, list(names), SPEC), lambda p: read_pack(p, SPEC)
+    entry = _pack(StoredClip(vectors[0], Audit(1.0, 16_000, 1, 0.5, 0.0)), AUDIO, ENCODER)
+    yield "entry.clip", entry, lambda path: _unpack(path.read_bytes(), AUDIO, ENCODER)
+
+    save_adapter(RiemannianAdapter(SPEC.dim), folder / "a.safetensors", SPEC, "native")
+    adapter = (folder / "a.safetensors").read_bytes()
+    yield "a.safetensors", adapter, lambda path: read_adapter(path, SPEC)
+    state = {"adapter_state_dict": RiemannianAdapter(SPEC.dim).state_dict()}
+    torch.save(state, folder / "a.pt")
+    yield "a.pt", (folder / "a.pt").read_bytes(), lambda path: read_foreign(path, SPEC, "native")
+
+    index, data = write_bundle(folder, {"x": vectors, "y/z": vectors[0], "w": vectors[:1]})
+    whole = index.read_bytes()
+    yield "bundle.index", whole, lambda path: read_float_variables(path, data)
+
+
+_AUDIO: dict[str, dict[str, str]] = {
+    "wav": {"format": "WAV"},
+    "flac": {"format": "FLAC"},
+    "ogg": {"format": "OGG"},
+    "mp3": {"format": "MP3"},
+    "aiff": {"format": "AIFF"},
+    "caf": {"format": "CAF"},
+}
+
+
+def sealed_again(content: bytes, key: str, value: Any) -> bytes | None:
+    """A sealed file with another value in its header and a hash that fits; ``None`` for others."""
+    unsealed = unseal(content)
+    if unsealed is None:
+        return None
+    header, vectors = unsealed
+    if key == "shape":  # written by ``seal`` itself
+        body = content[:-32].replace(
+            json.dumps(list(vectors.shape)).encode(), json.dumps(value).encode(), 1
+        )
+        import hashlib
+
+        return body + hashlib.sha256(body).digest()
+    return seal({**header, key: value}, vectors)
+
+
+def fuzz(name: str, content: bytes, read: Read, folder: Path, examples: int, number: int) -> None:
+    """Read mutations of a sound file; an exception that is not of the family is raised."""
+    path = folder / f"fuzzed-{name}"
+
+    @seed(number)
+    @settings(
+        max_examples=examples,
+        deadline=None,
+        database=None,
+        phases=(Phase.generate,),
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(edits, st.booleans(), st.booleans(), st.sampled_from(_HEADER_KEYS), leaves)
+    def once(
+        edit_list: list[tuple[str, float, int, int]], early: bool, reseal: bool, key: str, leaf: Any
+    ) -> None:
+        spoilt = sealed_again(content, key, leaf) if reseal else None
+        path.write_bytes(spoilt or mutate(content, edit_list, early=early))
+        with at_most(LONGEST_SECONDS, name):
+            try:
+                read(path)
+            except OtadtkError as error:
+                assert "\n" not in str(error).strip(), f"several lines: {error}"
+
+    once()
+
+
+_HEADER_KEYS = (
+    "format",
+    "model",
+    "encoder",
+    "names",
+    "digests",
+    "audits",
+    "audit",
+    "audio",
+    "shape",
+)
+
+
+@contextmanager
+def at_most(seconds: int, name: str) -> Iterator[None]:
+    """Ends a reader that hangs."""
+
+    def too_long(*_: object) -> None:
+        raise TimeoutError(f"{name}: a reader took more than {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, too_long)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def main() -> int:
+    """Fuzz all targets in turn until the time is over; gives the exit code."""
+    end = time.monotonic() + float(os.environ.get("FUZZ_SECONDS", "60"))
+    number, found, runs = int(os.environ.get("FUZZ_SEED", "0")), 0, 0
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        targets = list(seeds(folder))
+        while time.monotonic() < end:
+            for name, content, read in targets:
+                try:
+                    fuzz(name, content, read, folder, 50, number)
+                except Exception:
+                    found += 1
+                    kept = Path(f"fuzz-{number}-{name}")
+                    kept.write_bytes((folder / f"fuzzed-{name}").read_bytes())
+                    print(f"{name}, seed {number}: see {kept}\n{traceback.format_exc(limit=-4)}")
+                runs += 50
+            number += 1
+    print(f"fuzz: {runs} files, {found} findings")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
