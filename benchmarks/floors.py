@@ -31,6 +31,7 @@ from otadtk.resampling import jackknife_interval, permutation_floor
 Array = np.ndarray
 Between = Callable[[Array], SubsetDistance]
 BAR = 120.0
+KINDS = ("moved and wider, d = 3", "unit norm, d = 64", "one distribution, d = 3")
 
 
 def otad_between(pool: Array) -> SubsetDistance:
@@ -103,13 +104,13 @@ def draw(kind: str, clips: int, rng: np.random.Generator) -> Array:
     return np.concatenate(sides).astype(np.float32)
 
 
-def measure_coverage(clips: int, runs: int, names: list[str]) -> None:
+def measure_coverage(clips: int, runs: int, names: list[str], sets: str) -> None:
     print(f"N = M = {clips}, {runs} runs, 20 groups\n")
     print("| metric | sets | expected score | its deviation, by jackknife | coverage |")
     print("|---|---|---|---|---|")
     everyone = np.arange(clips), clips + np.arange(clips)
     for name in names:
-        for kind in ("moved and wider, d = 3", "unit norm, d = 64", "one distribution, d = 3"):
+        for kind in (kind for kind in KINDS if kind.startswith(sets)):
             rng = np.random.default_rng(0)
             intervals = [
                 jackknife_interval(BETWEEN[name](draw(kind, clips, rng)), clips, clips, seed=seed)
@@ -135,11 +136,14 @@ def main() -> None:
     parser.add_argument("--replicates", type=int, default=200)
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--metrics", default="OTAD,FAD,KAD")
+    parser.add_argument("--sets", default="", help="how the kinds of sets to draw begin")
     options = parser.parse_args()
     if options.what == "cost":
         measure_cost(options.clips or 500, options.dimensions, options.replicates)
     else:
-        measure_coverage(options.clips or 60, options.runs, options.metrics.split(","))
+        measure_coverage(
+            options.clips or 60, options.runs, options.metrics.split(","), options.sets
+        )
 
 
 if __name__ == "__main__":

@@ -127,6 +127,11 @@ def test_limit_of_same_distribution_scores_is_below_them(rng: np.random.Generato
     assert limit.sizes[-1] == 300
 
 
+def test_limit_of_scores_that_do_not_change() -> None:
+    limit = extrapolate(lambda i, j: 0.0, 20, 20)
+    assert (limit.value, limit.r_squared) == (0.0, 0.0)
+
+
 def test_seed_and_workers(rng: np.random.Generator) -> None:
     distance = between("FAD", rng.normal(size=(30, 3)), rng.normal(size=(30, 3)))
     one = permutation_floor(distance, 30, 30, replicates=20, seed=3)
@@ -140,5 +145,8 @@ def test_too_few_clips_are_refused() -> None:
         jackknife_interval(distance, 4, 4)
     with pytest.raises(UsageError, match="at least 6 clips"):
         extrapolate(distance, 4, 4)
+    for refused in (permutation_floor, jackknife_interval, extrapolate):
+        with pytest.raises(UsageError, match="seed must be at least 0"):
+            refused(distance, 4, 4, seed=-1)
     with pytest.raises(UsageError, match="replicates must be at least 1"):
         permutation_floor(distance, 4, 4, replicates=0)

@@ -203,7 +203,7 @@ def _embedding_set(
     counts = tuple(len(values) for values in vectors) if frames_of is not None else ()
     if frames_of is not None:
         frames = np.concatenate(vectors)
-        note = f"{len(frames)} frames of {frames_of}"
+        note = f"{len(frames)} frames of {frames_of}, from {len(files)} clips"
         vectors = [values.mean(axis=0) for values in vectors]
     return EmbeddingSet(
         vectors=np.stack(vectors),

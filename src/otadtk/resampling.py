@@ -110,6 +110,7 @@ def permutation_floor(
     p = (1 + #{permuted ≥ observed}) / (1 + replicates).
     """
     _at_least(replicates, 1, "replicates")
+    _at_least(seed, 0, "seed")
     rng = np.random.default_rng(seed)
     orders = [np.arange(n + m), *(rng.permutation(n + m) for _ in range(replicates))]
     values = _map(lambda order: distance(order[:n], order[n:]), orders, workers, "floor")
@@ -144,6 +145,7 @@ def jackknife_interval(
     within a set and bias transport and kernel scores alike.
     """
     _at_least(groups, 3, "groups")
+    _at_least(seed, 0, "seed")
     x, y = np.arange(n), n + np.arange(m)
     draws = [(x, y)]
     draws += [(kept, y) for kept in _all_but_one_group(x, groups, seed)]
@@ -197,6 +199,7 @@ def extrapolate(
     workers: int = 1,
 ) -> Limit:
     """The intercept of a straight line through the scores of seeded subsets against 1/N."""
+    _at_least(seed, 0, "seed")
     most = min(n, m)
     least = max(2, most // 5)
     if most - least < 3:
@@ -209,7 +212,7 @@ def extrapolate(
     return Limit(
         float(line.intercept),
         float(line.slope),
-        float(line.rvalue**2),
+        float(np.nan_to_num(line.rvalue**2)),
         tuple(sizes),
         tuple(scores.tolist()),
         seed,

@@ -89,6 +89,7 @@ REFUSED = {
         2,
         "--diagnose belongs to OTAD",
     ),
+    "negative seed": ("logmel ref eval --null 9 --seed -1", 2, "not a whole number, 0 or above"),
     "null 0": ("logmel ref eval --null 0", 2, "not a whole number above 0"),
     "interval of one clip": ("logmel ref one --ci", 2, "at least 6 clips"),
     "FAD of one clip": ("logmel ref one --fad", 2, "FAD needs at least 2"),

@@ -40,10 +40,10 @@ def describe(metric: AudioMetric, reference: EmbeddingSet, evaluated: EmbeddingS
     for name, side in {"reference": reference, "evaluated": evaluated}.items():
         cached = len(side.files) - side.encoded
         clips = "clip" if len(side.files) == 1 else "clips"
-        if any(side.audits):
-            logger.info("%d %s %s (%d from the cache)", len(side.files), name, clips, cached)
         if side.note:
             logger.info("%s: %s", name, side.note)
+        else:
+            logger.info("%d %s %s (%d from the cache)", len(side.files), name, clips, cached)
     minimum = metric.spec.minimum_samples / metric.spec.sample_rate
     audit = audit_sets(reference, evaluated, minimum_seconds=minimum)
     for line in audit.warnings():

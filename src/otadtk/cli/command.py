@@ -134,6 +134,13 @@ def positive_int(text: str) -> int:
     return number
 
 
+def seed_number(text: str) -> int:
+    """An argparse type: a whole number, 0 or above."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, 0 or above")
+    return int(text)
+
+
 def positive_float(text: str) -> float:
     """An argparse type: a finite number above 0."""
     try:

@@ -14,6 +14,7 @@ from otadtk.cli.command import (
     add_source_options,
     check_output,
     execute,
+    seed_number,
 )
 from otadtk.cli.json_output import add_json_option, emit_json, json_file
 from otadtk.cli.options import add_metric_options, check_metric_options, make_metrics
@@ -48,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="the systems' clips belong together by their order, as for the same prompts",
     )
-    parser.add_argument("--seed", type=int, help="of everything that is drawn (default: 0)")
+    parser.add_argument("--seed", type=seed_number, help="of everything that is drawn (default: 0)")
     add_page_options(parser)
     add_json_option(parser)
     add_source_options(parser)

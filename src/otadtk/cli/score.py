@@ -18,6 +18,7 @@ from otadtk.cli.command import (
     check_output,
     execute,
     positive_int,
+    seed_number,
 )
 from otadtk.cli.json_output import add_json_option, emit_json, json_file
 from otadtk.cli.options import add_metric_options, check_metric_options, make_metrics
@@ -74,7 +75,9 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="the score for infinitely many clips, by a fit in 1/N",
     )
-    statistics.add_argument("--seed", type=int, help="of everything that is drawn (default: 0)")
+    statistics.add_argument(
+        "--seed", type=seed_number, help="of everything that is drawn (default: 0)"
+    )
 
     clips = parser.add_argument_group("single clips (OTAD)")
     clips.add_argument(
