@@ -216,7 +216,7 @@ def _result(evaluation: Evaluation, *, clips: bool) -> Json:
     if diagnostics is not None and diagnostics.transport is not None:
         result["certificate"] = _certificate(diagnostics.transport)
     if clips and diagnostics is not None and diagnostics.transport is not None:
-        result["clips"] = _clips(diagnostics)
+        result["clips"] = _clips(diagnostics, evaluation.evaluated.vectors.shape[1])
         costs = zip(diagnostics.reference_files, diagnostics.reference_costs, strict=True)
         result["reference_clips"] = [{"file": os.fspath(f), "cost": float(c)} for f, c in costs]
     return result
@@ -251,14 +251,11 @@ def _certificate(result: TransportResult) -> Json:
     return facts
 
 
-def _clips(diagnostics: OTADDiagnostics) -> list[Json]:
+def _clips(diagnostics: OTADDiagnostics, dimensions: int) -> list[Json]:
     assert diagnostics.transport is not None
-    pairs = len(diagnostics.files) * max(1, len(diagnostics.reference_files))
-    dimensions = 1024  # of most encoders: the limit is one of order
     known = diagnostics.transport.shares is not None
-    share = min(1.0, _NEAREST_WORK / (pairs * dimensions)) if known else 0.0
-    worst = np.argsort(-diagnostics.cj, kind="stable")[: int(share * len(diagnostics.files))]
-    listed = set(worst.tolist())
+    room = _NEAREST_WORK // max(1, len(diagnostics.reference_files) * dimensions) if known else 0
+    listed = set(np.argsort(-diagnostics.cj, kind="stable")[:room].tolist())
     flags = diagnostics.flags or [()] * len(diagnostics.files)
     return [
         {
