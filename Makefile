@@ -1,4 +1,4 @@
-# make demo    set up, synthesise two folders of sound, score them, show the worst clips
+# make demo    set up, synthesise two folders of sound, score them, write a report to hear them in
 # make test    set up, run all tests
 # make setup   virtual environment, dependencies and the YAMNet weights
 # make lint    ruff and mypy

@@ -32,7 +32,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("esc50", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--variant", default="raw")
+    parser.add_argument("--variant", default="artifact")
     parser.add_argument("--browser", default="/usr/bin/chromium")
     options = parser.parse_args()
     make_folders(options.esc50, options.out)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from otadtk.diagnosis import OTADDiagnostics
 from otadtk.embed import EmbeddingSet, default_workers
 from otadtk.errors import UsageError
 from otadtk.metrics import AudioMetric
@@ -26,6 +27,8 @@ class System:
     clips: int
     score: float
     interval: Interval
+    diagnostics: OTADDiagnostics | None = None
+    """OTAD's costs of its clips."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,7 @@ def compare(
         measured = metric.measure(reference, side)
         if measured.diagnostics is not None and measured.diagnostics.transport is not None:
             converged = converged and measured.diagnostics.transport.converged
-        found.append(System(name, size, measured.score, interval))
+        found.append(System(name, size, measured.score, interval, measured.diagnostics))
         start += size
     found.sort(key=lambda system: system.score)
     differences = {

@@ -48,14 +48,15 @@ def score_document(
     evaluated: str | Path,
     command: str | None = None,
     seed: int = 0,
+    clips: bool = True,
 ) -> Json:
-    """The document of two sets scored by one metric or several."""
+    """The document of two sets scored by one metric or several, with or without single clips."""
     first = evaluations[0]
     sets = {
         "reference": _set(reference, first.reference),
         "evaluated": _set(evaluated, first.evaluated),
     }
-    results = [_result(evaluation) for evaluation in evaluations]
+    results = [_result(evaluation, clips=clips) for evaluation in evaluations]
     device = first.metric.device
     return {
         **_head("score", command, seed, device),
@@ -195,7 +196,7 @@ def _metric(metric: AudioMetric) -> Json:
     return described
 
 
-def _result(evaluation: Evaluation) -> Json:
+def _result(evaluation: Evaluation, *, clips: bool) -> Json:
     found = evaluation.statistics
     result = {
         **_metric(evaluation.metric),
@@ -214,6 +215,7 @@ def _result(evaluation: Evaluation) -> Json:
     diagnostics = evaluation.measurement.diagnostics
     if diagnostics is not None and diagnostics.transport is not None:
         result["certificate"] = _certificate(diagnostics.transport)
+    if clips and diagnostics is not None and diagnostics.transport is not None:
         result["clips"] = _clips(diagnostics, evaluation.evaluated.vectors.shape[1])
         costs = zip(diagnostics.reference_files, diagnostics.reference_costs, strict=True)
         result["reference_clips"] = [{"file": os.fspath(f), "cost": float(c)} for f, c in costs]

@@ -80,7 +80,7 @@ def test_statistics_stand_in_the_summary(scored: Scored, tmp_path: Path) -> None
     content = gather_content(scored.diagnostics, options)
     text = write_page(content, tmp_path / "page.html").read_text(encoding="utf-8")
     assert "p = 0.005): the sets differ" in text
-    assert f"{0.9 * score:.4f} – {1.1 * score:.4f}" in text
+    assert f"{0.9 * score:.3f} – {1.1 * score:.3f}" in text
     assert "otadtk yamnet &lt;a&gt; b" in text
     chance = dataclasses.replace(options.floor, p_value=0.4)  # type: ignore[type-var]
     doubtful = gather_content(scored.diagnostics, dataclasses.replace(options, floor=chance))

@@ -18,6 +18,7 @@ from otadtk.cli.command import (
 )
 from otadtk.cli.json_output import add_json_option, emit_json, json_file
 from otadtk.cli.options import add_metric_options, check_metric_options, make_metrics
+from otadtk.cli.reporting import add_page_options, check_page_options, write_comparison
 from otadtk.errors import NotConvergedError, UsageError
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def _parser() -> argparse.ArgumentParser:
         help="the systems' clips belong together by their order, as for the same prompts",
     )
     parser.add_argument("--seed", type=seed_number, help="of everything that is drawn (default: 0)")
+    add_page_options(parser)
     add_json_option(parser)
     add_source_options(parser)
     add_common_options(parser)
@@ -60,6 +62,7 @@ def _run(options: argparse.Namespace) -> None:
     from otadtk.scoring import embed_once
 
     check_metric_options(options)
+    check_page_options(options)
     check_output(json_file(options))
     models, reference_place, systems = _places(options)
     comparisons = []
@@ -85,7 +88,7 @@ def _run(options: argparse.Namespace) -> None:
             comparisons.append(comparison)
     if options.json != "-":
         _print_table(comparisons)
-    if options.json is not None:
+    if options.json is not None or options.report is not None:
         from otadtk.document import comparison_document
 
         document = comparison_document(
@@ -95,7 +98,10 @@ def _run(options: argparse.Namespace) -> None:
             command=options.command_line,
             seed=options.seed or 0,
         )
-        emit_json(document, options)
+        if options.report is not None:
+            write_comparison(comparisons, document, options)
+        if options.json is not None:
+            emit_json(document, options)
 
 
 def _places(options: argparse.Namespace) -> tuple[list[str], Path, dict[str, Path]]:

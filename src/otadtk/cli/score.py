@@ -145,6 +145,7 @@ def _run(options: argparse.Namespace) -> None:
         evaluated=options.eval,
         command=options.command_line,
         seed=options.seed or 0,
+        clips=options.json is not None,
     )
     write_reports(evaluations, document, options)
     if options.json is not None:

@@ -69,7 +69,7 @@ def _table(grouping: Grouping, table: ClipTable, evidence: Evidence) -> GroupTab
     def row(name: str) -> GroupRow:
         mine = of_evaluated == name
         costs = table.relative[mine]
-        low, high = _mean_interval(costs)
+        low, high = mean_interval(costs)
         score: Interval | None = None
         if comparable:
             x, y = table.reference.points[of_reference == name], table.evaluated.points[mine]
@@ -86,7 +86,7 @@ def _table(grouping: Grouping, table: ClipTable, evidence: Evidence) -> GroupTab
     return GroupTable(readable(grouping.title), tuple(rows), scored)
 
 
-def _mean_interval(costs: Array) -> tuple[float | None, float | None]:
+def mean_interval(costs: Array) -> tuple[float | None, float | None]:
     """A 95 % percentile bootstrap interval of the mean cost; the costs themselves stay as they are."""
     if len(costs) < 2:
         return None, None

@@ -63,3 +63,15 @@ function debounce(action, wait = 80) {
   let timer = 0;
   return () => { clearTimeout(timer); timer = setTimeout(action, wait); };
 }
+
+const themes = { auto: ["Auto", "as the system"], light: ["Light", "light"], dark: ["Dark", "dark"] };
+let theme = "auto";
+$("theme").addEventListener("click", () => {
+  theme = { auto: "light", light: "dark", dark: "auto" }[theme];
+  if (theme === "auto") document.documentElement.removeAttribute("data-theme");
+  else document.documentElement.dataset.theme = theme;
+  $("theme").textContent = themes[theme][0];
+  $("theme").setAttribute("aria-label", `Colour theme: ${themes[theme][1]}`);
+  signals.send("theme");
+});
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => signals.send("theme"));

@@ -10,6 +10,7 @@ order.forEach((j, rank) => { rankOf[j] = rank + 1; });
 
 const sideOf = (key) => (key[0] === "e" ? evaluated : reference);
 const indexOf = (key) => Number(key.slice(1));
+const folderOf = (key) => (key[0] === "e" ? data.audio.evaluated : data.audio.reference);
 const nameOf = (key) => sideOf(key).names[indexOf(key)];
 const costOf = (key) => sideOf(key).relative[indexOf(key)];
 const labelsOf = (key) => details[key]?.labels ?? [];

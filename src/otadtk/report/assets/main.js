@@ -53,17 +53,6 @@ function drawCards() {
   $("unreached").replaceChildren(...data.unreached.map((i) => card(`r${i}`)));
 }
 
-const themes = { auto: ["Auto", "as the system"], light: ["Light", "light"], dark: ["Dark", "dark"] };
-let theme = "auto";
-$("theme").addEventListener("click", () => {
-  theme = { auto: "light", light: "dark", dark: "auto" }[theme];
-  if (theme === "auto") document.documentElement.removeAttribute("data-theme");
-  else document.documentElement.dataset.theme = theme;
-  $("theme").textContent = themes[theme][0];
-  $("theme").setAttribute("aria-label", `Colour theme: ${themes[theme][1]}`);
-  signals.send("theme");
-});
-matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => signals.send("theme"));
 signals.on("theme", () => { render(); drawCards(); });
 
 $("download").addEventListener("click", () => {

@@ -9,8 +9,7 @@ const player = {
     const embedded = $(`sound-${key}`);
     if (embedded) return `data:audio/ogg;base64,${embedded.textContent}`;
     if (data.audio.mode === "none") return null;
-    const folder = key[0] === "e" ? data.audio.evaluated : data.audio.reference;
-    return folder + nameOf(key).split("/").map(encodeURIComponent).join("/");
+    return folderOf(key) + nameOf(key).split("/").map(encodeURIComponent).join("/");
   },
 
   get playing() { return this.key !== null && !audio.paused; },

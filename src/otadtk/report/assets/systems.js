@@ -1,0 +1,8 @@
+// Clips of several systems by key (system-place): what the player and the pictures ask of them.
+
+const { systems, details } = data;
+const keyOf = (clip, k) => `${k}-${clip.indices[k]}`;
+const partsOf = (key) => key.split("-");
+const folderOf = (key) => systems[partsOf(key)[0]].folder;
+const nameOf = (key) => systems[partsOf(key)[0]].names[partsOf(key)[1]];
+const labelsOf = (key) => details[key]?.labels ?? [];
