@@ -111,6 +111,20 @@ def measure_memory(name: str, scratch: Path, options: argparse.Namespace) -> dic
 PARTS = {"speed": measure_speed, "memory": measure_memory}
 
 
+def read_kept() -> dict[str, dict[str, Any]]:
+    """What was measured so far, by encoder and part, in the order of the table of encoders."""
+    kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+    return {name: kept[name] for name in BUILT_IN if name in kept}
+
+
+def keep(name: str, part: str, found: dict[str, Any]) -> None:
+    """Add a result to the file of results."""
+    kept = read_kept()
+    kept.setdefault(name, {})[part] = found
+    KEPT.parent.mkdir(exist_ok=True)
+    KEPT.write_text(json.dumps(kept, indent=1))
+
+
 def table(kept: dict[str, dict[str, Any]]) -> list[str]:
     """The results as a table."""
     titles = ["encoder", *(f"clips/s, {n}" for n in CORES), *(f"× original, {n}" for n in CORES)]
@@ -155,7 +169,6 @@ def main() -> None:
     options = parser.parse_args()
     if not (options.originals / "environment").is_dir():
         print(f"No originals at {options.originals} (benchmarks/originals.py): ours alone.")
-    kept: dict[str, Any] = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     for name in options.encoders or BUILT_IN:
         with tempfile.TemporaryDirectory() as scratch:
             if name in CASES:
@@ -163,11 +176,9 @@ def main() -> None:
                 subprocess.run(work, check=True)
             for part in options.only.split(","):
                 found = PARTS[part](name, Path(scratch), options)
-                kept.setdefault(name, {})[part] = found
                 print(name, part, found, flush=True)
-        KEPT.parent.mkdir(exist_ok=True)
-        KEPT.write_text(json.dumps(kept, indent=1))
-    kept = {name: kept[name] for name in BUILT_IN if name in kept}
+                keep(name, part, found)
+    kept = read_kept()
     print("\n".join(table(kept)))
     if options.write:
         write(options.write, kept)

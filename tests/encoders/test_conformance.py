@@ -46,7 +46,8 @@ def shortened(encoder: Encoder) -> Encoder:
     module, name = owner
     layers = getattr(module, name)
     setattr(module, name, layers[:2])
-    short = copy.deepcopy(encoder)
+    # the layers themselves are shared: packed weights cannot be copied
+    short = copy.deepcopy(encoder, {id(layer): layer for layer in layers})
     setattr(module, name, layers)
     return short
 
