@@ -29,7 +29,7 @@ from tests.encoders.references.seeded import clip
 
 SECONDS = 5
 ENOUGH_SECONDS = 3.0
-"""A turn encodes as many clips as take about so long, from 3 up to a full batch."""
+"""A turn encodes as many clips as take about so long, from 1 up to a full batch."""
 
 
 def prepare(name: str, scratch: Path) -> None:
@@ -65,7 +65,7 @@ def take_turns(spec: EncoderSpec) -> None:
     started = time.process_time()
     encode(1)
     clips = round(ENOUGH_SECONDS / (time.process_time() - started))
-    clips = min(max(3, clips), round(BATCH_SECONDS / SECONDS))
+    clips = min(max(1, clips), round(BATCH_SECONDS / SECONDS))
     print("ready", flush=True)
     for line in sys.stdin:
         workers = int(line)
