@@ -160,10 +160,14 @@ def test_without_a_published_hash_the_first_file_counts(
     with pytest.raises(WeightsError, match="is not the file that 'small' was used with before"):
         load(other)
     monkeypatch.setenv("OTADTK_WEIGHTS", str(other.parent))
-    faults = [fault for _, fault in weights.check_present(spec.name, spec.weights)]
-    assert faults[0] is not None
-    assert "was used with before" in faults[0]
-    assert faults[1:] == [None]
+    (said, sound), (_, converted_is_sound) = weights.check_present(spec.name, spec.weights)
+    assert "was used with before" in said
+    assert not sound
+    assert converted_is_sound
+    monkeypatch.setenv("OTADTK_WEIGHTS", str(path.parent))
+    assert weights.check_present(spec.name, spec.weights)[0] == (
+        *(f"{path}: no hash is published to check it against", True),
+    )
     next(empty_cache.rglob("*.safetensors")).unlink()
     assert load(other).both.bias.tolist() == [0.0] * 4
 
