@@ -1,7 +1,7 @@
 """Measures every encoder: clips/s at 5 s, against its original, and memory for a 10-minute file.
 
-    python benchmarks/encoders.py [ENCODER ...] [--only speed,memory] [--turns 5] [--minutes 10]
-        [--originals build/originals] [--write docs/encoders.md]
+    python benchmarks/encoders.py [ENCODER ...] [--only speed,memory] [--turns 5] [--cores 1 2]
+        [--minutes 10] [--originals build/originals] [--write docs/encoders.md]
 
 Weights are random (tests/encoders/references/seeded.py): the time does not depend on them. An
 encoder and its original, which benchmarks/originals.py fetches, are two processes that live side by
@@ -10,7 +10,7 @@ the original takes one clip at a time, with as many threads. Where originals are
 measured alone. The memory is the peak of a process that embeds one long file.
 
 Results are kept in build/encoders.json, so that encoders can be measured one by one; --write puts
-the table of all that is kept under the last heading of a document.
+the table of all that is kept under the last heading of a document (--only "" measures nothing).
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def measure_speed(name: str, scratch: Path, options: argparse.Namespace) -> dict
     found: dict[str, Any] = {"turns": options.turns}
     turns: dict[tuple[str, int], list[dict[str, float]]] = {}
     for _ in range(options.turns):
-        for cores in (1, 2):
+        for cores in options.cores:
             for who, contestant in contestants.items():
                 turns.setdefault((who, cores), []).append(contestant.seconds_per_clip(cores))
     for contestant in contestants.values():
@@ -126,7 +126,7 @@ def read_kept() -> dict[str, dict[str, Any]]:
 def keep(name: str, part: str, found: dict[str, Any]) -> None:
     """Add a result to the file of results."""
     kept = read_kept()
-    kept.setdefault(name, {})[part] = found
+    kept.setdefault(name, {}).setdefault(part, {}).update(found)
     KEPT.parent.mkdir(exist_ok=True)
     KEPT.write_text(json.dumps(kept, indent=1))
 
@@ -138,10 +138,10 @@ def table(kept: dict[str, dict[str, Any]]) -> list[str]:
     for name, parts in kept.items():
         speed, memory = parts.get("speed", {}), parts.get("memory", {})
         row = [f"`{name}`"]
-        row += [f"{speed[f'ours, {n}']:.2f}" if speed else "" for n in (1, 2)]
-        for n in (1, 2):
-            other = speed.get(f"original, {n}")
-            row.append(f"{speed[f'ours, {n}'] / other:.2f}" if other else "not measured")
+        ours = [speed.get(f"ours, {n}") for n in (1, 2)]
+        theirs = [speed.get(f"original, {n}") for n in (1, 2)]
+        row += [f"{rate:.2f}" if rate else "" for rate in ours]
+        row += [f"{a / b:.2f}" if a and b else "" for a, b in zip(ours, theirs, strict=True)]
         row.append(f"{memory['gigabytes']:.2f} ({memory['minutes']:g} min)" if memory else "")
         rows.append(row)
     return [f"| {' | '.join(row)} |" for row in rows]
@@ -169,18 +169,20 @@ def main() -> None:
     parser.add_argument("encoders", nargs="*")
     parser.add_argument("--only", default=",".join(PARTS))
     parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--cores", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--originals", type=Path, default=originals.PLACE)
     parser.add_argument("--write", type=Path)
     options = parser.parse_args()
     if not (options.originals / "environment").is_dir():
         print(f"No originals at {options.originals} (benchmarks/originals.py): ours alone.")
-    for name in options.encoders or BUILT_IN:
+    parts = [part for part in options.only.split(",") if part]
+    for name in (options.encoders or BUILT_IN) if parts else ():
         with tempfile.TemporaryDirectory() as scratch:
             if name in CASES:
                 work = [sys.executable, str(WORKER), name, "prepare", scratch]
                 subprocess.run(work, check=True)
-            for part in options.only.split(","):
+            for part in parts:
                 found = PARTS[part](name, Path(scratch), options)
                 print(name, part, found, flush=True)
                 keep(name, part, found)
