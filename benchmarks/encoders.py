@@ -21,6 +21,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -147,20 +148,20 @@ def table(kept: dict[str, dict[str, Any]]) -> list[str]:
     return [f"| {' | '.join(row)} |" for row in rows]
 
 
-def write(document: Path, kept: dict[str, dict[str, Any]]) -> None:
+def write(document: Path, kept: dict[str, dict[str, Any]], note: str) -> None:
     """Put the results under the last heading of a document."""
     turns = sorted({parts["speed"]["turns"] for parts in kept.values() if "speed" in parts})
     before, heading, _ = document.read_text(encoding="utf-8").partition(HEADING)
     assert heading, f"{document} has no {HEADING!r}"
-    page = [
-        f"{HEADING}\n",
-        f"Written by `python benchmarks/encoders.py --write {document.name}`, a part of `make bench`:",
-        f"clips of {SECONDS} s, random weights, ours in batches with a worker per core, the original one",
-        f"clip at a time with a thread per core, medians of {turns} turns. One core in processor time,",
-        "two in time of the clock. The memory is the peak of a process that embeds one file. yamnet and",
-        "logmel have no original that runs beside this torch.\n",
-        *table(kept),
-    ]
+    text = (
+        "Written by `python benchmarks/encoders.py --write docs/encoders.md`, a part of `make bench`: "
+        f"clips of {SECONDS} s, random weights. Ours in batches with a worker per core, the original "
+        "one clip at a time with a thread per core, in turns; medians of "
+        f"{' or '.join(map(str, turns))} turns. One core in processor time, two by the clock. The "
+        "memory is the peak of a process that embeds one file. An empty cell was not measured; "
+        f"yamnet and logmel have no original that runs beside this torch. {note}"
+    )
+    page = [HEADING, "", *textwrap.wrap(text, 100), "", *table(kept)]
     document.write_text(before + "\n".join(page) + "\n", encoding="utf-8")
 
 
@@ -173,6 +174,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--originals", type=Path, default=originals.PLACE)
     parser.add_argument("--write", type=Path)
+    parser.add_argument("--note", default="", help="what else is to say of these figures")
     options = parser.parse_args()
     if not (options.originals / "environment").is_dir():
         print(f"No originals at {options.originals} (benchmarks/originals.py): ours alone.")
@@ -189,7 +191,7 @@ def main() -> None:
     kept = read_kept()
     print("\n".join(table(kept)))
     if options.write:
-        write(options.write, kept)
+        write(options.write, kept, options.note)
 
 
 if __name__ == "__main__":
