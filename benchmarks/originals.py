@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PLACE = ROOT / "build" / "originals"
 REQUIREMENTS = (
     *("torch==2.13.0", "numpy==2.4.6", "scipy==1.17.1", "safetensors==0.8.0"),
-    *("transformers==5.22.0", "librosa==0.11.0", "einops", "resampy", "soundfile", "pillow"),
+    *("transformers==5.22.0", "librosa==0.11.0", "einops", "resampy", "soundfile", "pillow", "six"),
 )
 # these would pull another torch, torchvision or torchaudio
 WITHOUT_DEPENDENCIES = ("torchlibrosa==0.1.0", "timm==1.0.30")
