@@ -8,7 +8,7 @@ import pytest
 import torch
 from hypothesis import example, given, settings
 
-from otadtk.distances.sinkhorn import sinkhorn_divergence
+from otadtk.distances.sinkhorn import sinkhorn_coupling, sinkhorn_divergence
 from otadtk.errors import UsageError
 
 from .clouds import clouds, dimensions, long_run, scales, seeds, sizes
@@ -112,6 +112,17 @@ def test_duplicates_are_weights(scale):
     assert by_copies.value == pytest.approx(by_weights.value, rel=1e-9)
     assert by_copies.cj[:5] == pytest.approx(by_copies.cj[15:20], rel=1e-12)
     assert 3 * by_copies.cj[:5] == pytest.approx(by_weights.cj[:5], rel=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1.0, 30.0])  # a smooth problem and a sharp one
+def test_the_coupling_alone_is_that_of_the_divergence(
+    scale: float, rng: np.random.Generator
+) -> None:
+    x, y = (scale * rng.normal(size=(n, 4)) for n in (40, 30))
+    y[20:] = y[20]
+    alone, term = sinkhorn_coupling(x, y, epsilon=0.1), sinkhorn_divergence(x, y, epsilon=0.1).xy
+    assert alone.value == term.value
+    assert np.array_equal(alone.column_costs, term.column_costs)
 
 
 @pytest.mark.parametrize("scale", [0.1, 1.0, 3.0])
