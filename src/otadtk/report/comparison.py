@@ -86,8 +86,9 @@ def write_comparison_report(
         "systems": [
             {
                 "name": readable(side.system.name),
-                "folder": link_to(side.clips.root, path),
+                "folder": link_to(side.clips, path),
                 "names": {str(row[k]): side.clips.names[row[k]] for row in different},
+                "links": side.clips.links,
             }
             for k, side in enumerate(sides)
         ],
