@@ -229,6 +229,7 @@ def test_strict(
     monkeypatch.setattr("otadtk.distances.transport.sinkhorn_divergence", hasty)
     assert run("logmel", *folders, "--epsilon", 30) == 0
     out, err = capsys.readouterr()
+    assert out.startswith("OTAD, not converged: ")
     assert "warning: Not converged" in err
     assert run("logmel", *folders, "--epsilon", 30, "--strict") == 5
     out, err = capsys.readouterr()

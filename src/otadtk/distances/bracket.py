@@ -62,7 +62,7 @@ class _LogDensity:
         self.largest = min(by_row, by_column)
 
     def log_moment(self, t: float) -> float:
-        """log M(t) at most, from eᶻ ≤ 1 + z + ½ z² exp(max z) with z = t (ℓ − mean)."""
+        """The logarithm of M(t) at most, by eᶻ ≤ 1 + z + ½ z² exp(max z) with z = t (ℓ − mean)."""
         half = 0.5 * t * t * self.variance
         if t > 0:
             grown = self.mass * half * _exp(t * (self.largest - self.mean))

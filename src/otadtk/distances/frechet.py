@@ -52,7 +52,7 @@ class _Gaussian:
         self.covariance: FloatArray | None = None
         """The lower triangle of Σ, where there are more samples than dimensions."""
         if n > d:
-            self.covariance = _covariance(array, self.mean)
+            self.covariance = covariance(array, self.mean)
             self.trace = float(np.trace(self.covariance))
         else:
             self._centred: FloatArray = ((array - self.mean) / np.sqrt(n - 1.0)).T
@@ -70,7 +70,7 @@ class _Gaussian:
         return np.asarray((vectors * values.clamp(min=0.0).sqrt()).numpy())
 
 
-def _covariance(array: FloatArray, mean: FloatArray) -> FloatArray:
+def covariance(array: FloatArray, mean: FloatArray) -> FloatArray:
     """The lower triangle of Σ, by symmetric updates: half the work, no float64 copy of the data."""
     n, d = array.shape
     covariance: FloatArray = np.zeros((d, d), order="F")
@@ -85,7 +85,7 @@ def _covariance(array: FloatArray, mean: FloatArray) -> FloatArray:
 
 
 def _overlap(first: _Gaussian, second: _Gaussian) -> float:
-    """tr (Σ₁Σ₂)^½."""
+    """The trace of (Σ₁Σ₂)^½."""
     d = len(first.mean)
     if first.covariance is not None and second.covariance is not None and d > _DIRECT_UP_TO:
         try:  # type 2: the eigenvalues of Σ₁Σ₂, which are those of Lᵀ Σ₁ L with Σ₂ = L Lᵀ
