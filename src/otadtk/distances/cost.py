@@ -34,14 +34,14 @@ def row_tiles(rows: int, columns: int, elements: int = TILE_ELEMENTS) -> list[sl
 def _column_sums(points: Tensor, wide: torch.dtype) -> Tensor:
     """Σ_i x_i; tile by tile, because a wide sum makes a wide copy first."""
     sums = torch.zeros(points.shape[1], dtype=wide, device=points.device)
-    for rows in row_tiles(*points.shape, _COPY_ELEMENTS):
+    for rows in row_tiles(len(points), points.shape[1], _COPY_ELEMENTS):
         sums += points[rows].sum(dim=0, dtype=wide)
     return sums
 
 
 def _squared_norms(points: Tensor, wide: torch.dtype) -> Tensor:
     """‖x_i‖², squared and summed wide."""
-    tiles = row_tiles(*points.shape, _COPY_ELEMENTS)
+    tiles = row_tiles(len(points), points.shape[1], _COPY_ELEMENTS)
     return torch.cat([points[rows].to(wide).square().sum(dim=1) for rows in tiles])
 
 
