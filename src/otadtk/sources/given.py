@@ -35,6 +35,8 @@ def given_set(
         names = [str(i) for i in range(len(vectors))]
     if len(names) != len(vectors):
         raise AudioError(f"{place} has {len(names)} names for {len(vectors)} embeddings.")
+    if digests is not None and len(digests) != len(vectors):
+        raise AudioError(f"{place} has {len(digests)} digests for {len(vectors)} embeddings.")
     if digests is None:
         digests = [hashlib.sha256(row.tobytes()).hexdigest() for row in vectors]
     points = None if frames is None else vectors if rows is None else rows
