@@ -26,7 +26,7 @@ def methods_paragraph(document: Mapping[str, Any]) -> str:
         models = {result["model"]["name"]: result["model"] for result in document["results"]}
         sentences = [
             *write(document),
-            *(_model_sentence(model) for model in models.values()),
+            *(_model_sentence(model, given=_all_given(document)) for model in models.values()),
             f"All numbers were computed with otadtk {made['otadtk']} (PyTorch "
             f"{made['libraries']['torch']}, device {made['device']}, seed {made['seed']}).",
         ]
@@ -81,11 +81,14 @@ def _score_sentences(document: Mapping[str, Any]) -> list[str]:
     frames = ", frame by frame" if compared == "frames" else ""
     known = f"{n} reference clips" if n else "a mean and covariance given as reference"
     sentences = [f"We compared {m} evaluated clips with {known}{frames}."]
+    if any(side["note"] for side in sets.values()) and not _all_given(document):
+        notes = (f"{name}: {side['note']}" for name, side in sets.items() if side["note"])
+        sentences.append(f"Not all sets are audio ({'; '.join(notes)}).")
     for result in document["results"]:
         name = result["metric"]
         sentences.append(
             f"{_definition(result)} is {_number(result['score'])}"
-            + (" (lower is closer)." if len(sentences) == 1 else ".")
+            + (" (lower is closer)." if result is document["results"][0] else ".")
         )
         found = result["statistics"]
         if found["floor"] is not None:
@@ -178,13 +181,21 @@ def _definition(result: Mapping[str, Any], *, several: bool = False) -> str:
     return f"{start} on {ground} ({how}, cost ‖x − y‖²{exact})"
 
 
-def _model_sentence(model: Mapping[str, Any]) -> str:
+def _all_given(document: Mapping[str, Any]) -> bool:
+    """Whether nothing was embedded here."""
+    sets = document.get("sets", {})
+    return bool(sets) and all(side["note"] for side in sets.values())
+
+
+def _model_sentence(model: Mapping[str, Any], *, given: bool) -> str:
     if not model["dimensions"]:
         return "The embeddings were computed elsewhere."
     hashes = ", ".join(weight["digest"].removeprefix("sha256:")[:12] for weight in model["weights"])
     weights = f"; weights of SHA-256 {hashes}" if hashes else ""
     entry = cite_model(model)
     cited = f" [{key_of(entry)}]" if entry is not None else ""
+    if given:
+        return f"The embeddings, given as those of {model['name']}{cited}, were computed elsewhere."
     return (
         f"Clips were mixed to mono, resampled to {model['sample_rate'] / 1000:g} kHz and embedded "
         f"by {model['name']}{cited} ({model['dimensions']} dimensions; fingerprint "

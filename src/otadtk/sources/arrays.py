@@ -84,7 +84,13 @@ def clips_set(
                 )
         return given_set(place, np.concatenate(clips), names=names)
     means = np.stack([clip.mean(axis=0) for clip in clips])
-    return given_set(place, means, names=names, frames=frames, rows=np.concatenate(clips))
+    return given_set(
+        *(place, means),
+        names=names,
+        frames=frames,
+        rows=np.concatenate(clips),
+        row_counts=[len(clip) for clip in clips],
+    )
 
 
 def load_npy(path: Path) -> NDArray[Any]:

@@ -26,10 +26,12 @@ def given_set(
     audits: Sequence[Audit | None] | None = None,
     frames: str | None = None,
     rows: NDArray[np.float32] | None = None,
+    row_counts: Sequence[int] = (),
 ) -> EmbeddingSet:
     """A set of vectors with what is known of them; equal rows count as equal clips.
 
-    By ``frames`` the metric compares ``rows``, or the vectors themselves where they are the frames.
+    By ``frames`` the metric compares ``rows``, so many of each clip as ``row_counts`` says, or the
+    vectors themselves where they are the frames.
     """
     if names is None:
         names = [str(i) for i in range(len(vectors))]
@@ -49,6 +51,7 @@ def given_set(
         bad=(),
         encoded=0,
         frames=points,
+        frame_counts=tuple(row_counts),
         note=f"{what} given by {place}",
     )
 
