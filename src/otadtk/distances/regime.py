@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,14 +52,6 @@ def _available_memory() -> int:
         return 1024 * int(table.partition("MemAvailable:")[2].split()[0])
     except (OSError, ValueError, IndexError):
         return 4 * _DEFAULT_CAP
-
-
-def give_back_memory() -> None:
-    """Hands freed panels back to the system: the heap keeps them, in pieces that the next do not fit."""
-    if sys.platform == "linux":
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it
-        if trim is not None:
-            trim(0)
 
 
 def plan_memory(n: int, m: int, d: int, item: int, max_memory: int | None) -> Budget:
