@@ -41,7 +41,7 @@ from otadtk.distances.transport import (
 )
 from otadtk.embed import EmbeddingSet, LazyEncoder, OnError
 from otadtk.encoders import Encoder, EncoderSpec, explain_compat, get_spec
-from otadtk.encoders.frames import with_frames
+from otadtk.encoders.frames import FRAMES, with_frames
 from otadtk.encoders.given import GIVEN
 from otadtk.errors import UsageError
 from otadtk.sources import load_set
@@ -175,7 +175,7 @@ def _transport(
 
         def progress(term: str, iteration: int, error: float) -> None:
             bar.set_description(f"transport {term}, marginal error {error:.0e}", refresh=False)
-            bar.update(max(0, iteration - bar.n))
+            bar.update()
 
         result = transport(x, y, settings, progress, reference_term)
     for note in result.notes:
@@ -229,7 +229,8 @@ class AudioMetric(ABC):
         self.device = str(resolve_device(options.get("device")))
         self.spec = encoder.spec if encoder is not None else get_spec(model)
         self.model_name = self.spec.name
-        self._frames, self._import_cache = options.get("frames"), options.get("import_cache")
+        self._import_cache = options.get("import_cache")
+        self._frames = _frames_of(options.get("frames"), self._import_cache)
         if self._frames is not None:
             if encoder is not None:
                 raise UsageError("Frames need the name of a model, not a loaded encoder.")
@@ -245,6 +246,11 @@ class AudioMetric(ABC):
         unknown = options.keys() - EmbeddingOptions.__annotations__.keys()
         if unknown:
             raise TypeError(f"{type(self).__name__} has no option {sorted(unknown)[0]!r}")
+
+    @property
+    def label(self) -> str:
+        """The name, as it is printed beside a score."""
+        return self.name
 
     @final
     def _take_features_of(self, spec: EncoderSpec) -> None:
@@ -303,6 +309,18 @@ class AudioMetric(ABC):
         reference = self.embed(ref, workers=workers)
         evaluated = self.embed(eval, workers=workers)
         return self.distance(*self.points(reference, evaluated))
+
+
+def _frames_of(frames: str | None, import_cache: str | None) -> str | None:
+    """Whose frames are compared: those asked for, or those that a tool's cache holds."""
+    if import_cache is None or frames == import_cache:
+        return frames
+    if frames is not None:
+        raise UsageError(
+            f"The cache of {import_cache} (--import-cache) holds no frames of {frames!r}: remove "
+            f"--frames."
+        )
+    return import_cache if import_cache in FRAMES else None
 
 
 def _refuse_moments(metric: str, *sides: EmbeddingSet) -> None:
@@ -411,6 +429,11 @@ class OTAD(AudioMetric):
     ) -> None:
         if options.get("frames") is not None:
             raise UsageError("OTAD compares clips: frames (--frames) belong to FAD and KAD.")
+        if options.get("import_cache") in FRAMES:
+            raise UsageError(
+                f"OTAD compares clips: the cache of {options['import_cache']} holds frames, which "
+                f"are for FAD and KAD."
+            )
         if compat not in (None, COMPAT):
             raise UsageError(f"compat must be {COMPAT!r}, not {compat!r}.")
         meant = explain_compat(model, compat)
@@ -444,6 +467,12 @@ class OTAD(AudioMetric):
         self.adapter, self.card = loaded.network, loaded.card
         if loaded.spec is not self.spec:
             self._take_features_of(loaded.spec)
+
+    @property
+    def label(self) -> str:
+        """The name, and which approximation or whose arithmetic it is, if it is one."""
+        apart = self.settings.apart
+        return self.name if apart is None else f"{self.name} ({apart})"
 
     def points(self, reference: EmbeddingSet, evaluated: EmbeddingSet) -> tuple[Array, Array]:
         """The clip vectors of both sets."""

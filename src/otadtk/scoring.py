@@ -69,9 +69,17 @@ class Evaluation:
         """The distance."""
         return self.measurement.score
 
+    @property
+    def label(self) -> str:
+        """The metric as it is printed: an approximation or an unfinished score names itself."""
+        diagnostics = self.measurement.diagnostics
+        result = None if diagnostics is None else diagnostics.transport
+        unfinished = result is not None and not result.converged
+        return f"{self.metric.label}, not converged" if unfinished else self.metric.label
+
     def headline(self) -> str:
         """The score in one line, against its floor where that is known."""
-        line, floor = f"{self.metric.name}: {self.score:.6f}", self.statistics.floor
+        line, floor = f"{self.label}: {self.score:.6f}", self.statistics.floor
         if floor is None:
             return line
         above, ratio = self.score - floor.mean, floor.ratio(self.score)
@@ -85,14 +93,13 @@ class Evaluation:
         if found.floor is not None:
             floor = found.floor
             lines.append(
-                f"floor: 95 % of {floor.replicates} permutations score {floor.low:.6f} to "
-                f"{floor.high:.6f}"
+                f"floor: 95 % of {_permutations(floor)} score {floor.low:.6f} to {floor.high:.6f}"
             )
         if found.interval is not None:
             interval = found.interval
             lines.append(
                 f"95 % interval: {interval.low:.6f} to {interval.high:.6f} (jackknife, "
-                f"{interval.groups} groups)"
+                f"{len(interval.without_reference)} and {len(interval.without_evaluated)} groups)"
             )
         if found.limit is not None:
             limit = found.limit
@@ -110,8 +117,7 @@ class Evaluation:
             least = 1.0 / (1 + found.floor.replicates)
             if least > SIGNIFICANT:
                 notes.append(
-                    f"{found.floor.replicates} permutations cannot give a p below {least:.3g}; "
-                    f"take 200."
+                    f"{_permutations(found.floor)} cannot give a p below {least:.3g}; take 200."
                 )
             elif found.floor.p_value > SIGNIFICANT:
                 notes.append(
@@ -130,6 +136,10 @@ class Evaluation:
                 f"do not rely on the limit."
             )
         return notes
+
+
+def _permutations(floor: Floor) -> str:
+    return f"{floor.replicates} permutation{'' if floor.replicates == 1 else 's'}"
 
 
 def embed_once(

@@ -6,7 +6,7 @@ import numpy as np
 import ot
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 
 from otadtk.distances.sinkhorn import sinkhorn_coupling, sinkhorn_divergence
 from otadtk.errors import UsageError
@@ -37,6 +37,7 @@ def test_the_divergence_is_symmetric(seed, n, m, d, scale):
 
 @quick
 @given(seeds, sizes, sizes, dimensions, scales)
+@example(1506, 21, 9, 5, 60.0)  # few points far apart: rounding in C_ii times a large mean cost
 def test_the_entropic_divergence_is_not_negative(seed, n, m, d, scale):
     x, y = clouds(seed, n, m, d, scale, shift=0.0)
     result = sinkhorn_divergence(x, y, divergence="entropic")
@@ -137,6 +138,19 @@ def test_the_error_bar_covers_a_long_float64_run(scale, kind):
     for term, value in ((result.xy, xy), (result.xx, xx), (result.yy, yy)):
         if kind == "entropic":
             assert term.dual - 1e-8 <= value <= term.primal + 1e-8
+
+
+@pytest.mark.parametrize("scale", [0.1, 1.0, 3.0])
+def test_the_error_bar_covers_the_rounding_of_float32_costs_too(monkeypatch, scale):
+    monkeypatch.setattr("otadtk.distances.cost._DOUBLE_LIMIT", 0)
+    x, y = (points.astype(np.float32) for points in clouds(15, 60, 50, d=40, scale=scale / 3))
+    result = sinkhorn_divergence(x, y)
+    wide = x.astype(float), y.astype(float)
+    pairs = (wide, (wide[0], wide[0]), (wide[1], wide[1]))
+    xy, xx, yy = (long_run(*pair, 0.1)[0] for pair in pairs)
+    assert abs(result.value - (xy - 0.5 * (xx + yy))) <= result.error_bar <= 2e-3 * xy
+    for term, truth in ((result.xy, xy), (result.xx, xx), (result.yy, yy)):
+        assert abs(term.value - truth) <= term.value_error
 
 
 @pytest.mark.parametrize("iterations", [1, 2, 3, 5])

@@ -10,13 +10,21 @@ from otadtk.distances.cost import SquaredCost, accumulator
 from otadtk.distances.duplicates import MergedCloud
 from otadtk.distances.gibbs import GibbsKernel
 from otadtk.distances.plan import Plan, Progress
-from otadtk.distances.regime import Budget, choose_cross, choose_self, self_reach
+from otadtk.distances.regime import (
+    Budget,
+    choose_cross,
+    choose_self,
+    give_back_memory,
+    self_reach,
+)
 from otadtk.distances.result import Coupling
 from otadtk.distances.sharp import solve_sharp_cross, solve_sharp_self
 from otadtk.distances.smooth import KernelPlan, solve_cross, solve_self
 
 _ABSORPTIONS = 12
 _CLIPPED = 1e-9
+_LARGE = 10_000_000
+"""Pairs from which on it matters what the heap keeps."""
 _PATIENCE = 200
 """Sweeps of a smooth problem after which the sharp way is tried."""
 
@@ -32,13 +40,19 @@ class Coupler:
         budget: Budget,
         dtype: torch.dtype,
         progress: Progress,
+        *,
+        tight: bool = True,
     ) -> None:
+        """``tight`` bounds of a sharp cross term cost a linear system; without, they are looser."""
         self.epsilon, self.tolerance = epsilon, tolerance
+        self.tight = tight
         self.max_iterations, self.budget = max_iterations, budget
         self.dtype, self.progress = dtype, progress
 
     def couple(self, x: MergedCloud, y: MergedCloud, term: str) -> Coupling:
         """The certified coupling of two clouds, or of one with itself (``x is y``)."""
+        if len(x.points) * len(y.points) >= _LARGE:
+            give_back_memory()  # what an earlier term has left
         cost = SquaredCost(x.points, y.points, self.dtype)
         return self.couple_costs(cost, x.weights, y.weights, term)
 
@@ -120,4 +134,5 @@ class Coupler:
         return certify(
             plan, a.numpy(), b.numpy(), cost, self.epsilon,
             tolerance=self.tolerance, rounding=rounding, iterations=iterations, regime=regime,
+            correct=self.tight or regime != "sharp" or cost.symmetric,
         )  # fmt: skip

@@ -41,11 +41,11 @@ def load_set(
     tool whose cache beside the audio is to be read.
     """
     spec = encoder.spec
-    if isinstance(place, (str, Path)) and import_cache is not None:
-        return read_cache(Path(place), spec, import_cache, recursive=recursive)
     if isinstance(place, (str, Path)) and holds_embeddings(Path(place)):
         read = read_array_folder if Path(place).is_dir() else _READERS[Path(place).suffix.lower()]
         return read(Path(place), spec, frames)
+    if isinstance(place, (str, Path)) and import_cache is not None:
+        return read_cache(Path(place), spec, import_cache, recursive=recursive)
     if spec.name == GIVEN.name:
         raise UsageError(f"The model {GIVEN.name!r} takes embeddings, and {place} holds none.")
     return embed(
