@@ -27,7 +27,7 @@ def _memory(field: str) -> int | None:
 
 
 def stopwatch(metric: str, x: Path, y: Path, epsilon: float, repeats: int) -> dict[str, float]:
-    """Median CPU seconds of one thread, which other programs hardly change, and the peak memory above what the process had before."""
+    """Median CPU seconds of one thread, and the peak memory above what the process had before."""
     torch.set_num_threads(1)
     reference, evaluated = np.load(x), np.load(y)
     measure(metric, reference[:_WARM], evaluated[:_WARM], epsilon)
