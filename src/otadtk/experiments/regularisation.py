@@ -100,7 +100,7 @@ def tables(rows: Sequence[Row]) -> list[Table]:
                 for epsilon in distinct(rows, "epsilon"):
                     at = {"model": model, "variant": variant, "scale": scale, "epsilon": epsilon}
                     every = select(rows, **at)
-                    own = _certified(every)
+                    own = _certified(every) or every
                     unit = "" if scale == "absolute" else " × mean cost"
                     unit += "" if len(own) == len(every) else _PARTLY.format(len(every) - len(own))
                     cells.append(
@@ -145,6 +145,7 @@ def draw(rows: Sequence[Row]) -> dict[str, Figure]:
                     for scale in _SCALES
                     for epsilon in distinct(own, "epsilon")
                 ]
+                parts = [part for part in parts if part]
                 parts.sort(key=lambda part: column(part, "absolute_epsilon").mean())
                 x = [column(part, "absolute_epsilon").mean() for part in parts]
                 for kind, colour in (("sharp", BLUE), ("entropic", ORANGE)):
