@@ -43,6 +43,7 @@ from otadtk.embed import EmbeddingSet, LazyEncoder, OnError
 from otadtk.encoders import Encoder, EncoderSpec, explain_compat, get_spec
 from otadtk.encoders.frames import with_frames
 from otadtk.encoders.given import GIVEN
+from otadtk.engine import Engine
 from otadtk.errors import UsageError
 from otadtk.sources import load_set
 from otadtk.store import EmbeddingStore, Kind
@@ -202,6 +203,8 @@ class EmbeddingOptions(TypedDict, total=False):
     """Embed again what the store has."""
     frames: str | None
     """Compare frames (FAD, KAD): "own" of the encoder, or as "kadtk" or "fadtk" has them."""
+    engine: Engine | None
+    """Where the work is done (default: on threads of this process); the caller closes it."""
     import_cache: str | None
     """Read what "kadtk", "fadtk" or "otadtk-0.1.2" cached beside the audio."""
 
@@ -226,7 +229,9 @@ class AudioMetric(ABC):
 
     def __init__(self, model: str = "yamnet", **options: Unpack[EmbeddingOptions]) -> None:
         encoder, cache_dir = options.get("encoder"), options.get("cache_dir")
-        self.device = str(resolve_device(options.get("device")))
+        self._asked_device = options.get("device")  # an engine's workers choose for themselves
+        self.device = str(resolve_device(self._asked_device))
+        self.engine = options.get("engine")
         self.spec = encoder.spec if encoder is not None else get_spec(model)
         self.model_name = self.spec.name
         self._frames, self._import_cache = options.get("frames"), options.get("import_cache")
@@ -237,7 +242,7 @@ class AudioMetric(ABC):
                 self.spec = with_frames(self.spec, self._frames)
         weights = options.get("weights")
         self._weights = Path(weights) if weights is not None else None
-        self._encoder = LazyEncoder(self.spec, self.device, self._weights, encoder)
+        self._encoder = LazyEncoder(self.spec, self._asked_device, self._weights, encoder)
         self._store = EmbeddingStore(Path(cache_dir) if cache_dir is not None else None)
         self._recursive = options.get("recursive", True)
         self._on_error = options.get("on_error", "fail")
@@ -250,7 +255,7 @@ class AudioMetric(ABC):
     def _take_features_of(self, spec: EncoderSpec) -> None:
         """Embed with another model from now on, which the adapter asks for."""
         self.spec = spec
-        self._encoder = LazyEncoder(spec, self.device, self._weights)
+        self._encoder = LazyEncoder(spec, self._asked_device, self._weights)
 
     @abstractmethod
     def distance(self, ref: Array, test: Array) -> float:
@@ -285,6 +290,7 @@ class AudioMetric(ABC):
             import_cache=self._import_cache,
             recursive=self._recursive,
             workers=workers,
+            engine=self.engine,
             force=self._force,
             on_error=self._on_error,
         )

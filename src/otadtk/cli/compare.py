@@ -16,6 +16,7 @@ from otadtk.cli.command import (
     execute,
     seed_number,
 )
+from otadtk.cli.engines import add_engine_options, chosen_engine
 from otadtk.cli.json_output import add_json_option, emit_json, json_file
 from otadtk.cli.options import add_metric_options, check_metric_options, make_metrics
 from otadtk.cli.reporting import add_page_options, check_page_options, write_comparison
@@ -23,6 +24,7 @@ from otadtk.errors import NotConvergedError, UsageError
 
 if TYPE_CHECKING:
     from otadtk.comparison import Comparison
+    from otadtk.engine import Engine
 
 logger = logging.getLogger(__name__)
 
@@ -54,10 +56,16 @@ def _parser() -> argparse.ArgumentParser:
     add_json_option(parser)
     add_source_options(parser)
     add_common_options(parser)
+    add_engine_options(parser)
     return parser
 
 
 def _run(options: argparse.Namespace) -> None:
+    with chosen_engine(options) as engine:
+        _compare(options, engine)
+
+
+def _compare(options: argparse.Namespace, engine: Engine | None) -> None:
     from otadtk.comparison import compare
     from otadtk.scoring import embed_once
 
@@ -67,7 +75,7 @@ def _run(options: argparse.Namespace) -> None:
     models, reference_place, systems = _places(options)
     comparisons = []
     for model in models:
-        metrics = make_metrics(options, model)
+        metrics = make_metrics(options, model, engine)
         references = embed_once(metrics, reference_place, workers=options.workers)
         sets = {
             name: embed_once(metrics, place, workers=options.workers)

@@ -10,6 +10,7 @@ from otadtk.cli.command import positive_float
 from otadtk.errors import UsageError
 
 if TYPE_CHECKING:
+    from otadtk.engine import Engine
     from otadtk.metrics import AudioMetric, EmbeddingOptions
 
 METRICS = ("otad", "fad", "kad")
@@ -109,7 +110,9 @@ def check_metric_options(options: argparse.Namespace) -> None:
         raise UsageError(f"--epsilon does nothing with --coupling {options.coupling}; remove it.")
 
 
-def make_metrics(options: argparse.Namespace, model: str) -> list[AudioMetric]:
+def make_metrics(
+    options: argparse.Namespace, model: str, engine: Engine | None = None
+) -> list[AudioMetric]:
     """The metrics that were asked for, each with its own options."""
     from otadtk.metrics import FAD, KAD, OTAD
 
@@ -122,6 +125,7 @@ def make_metrics(options: argparse.Namespace, model: str) -> list[AudioMetric]:
         "force_recompute": options.force_emb_encode,
         "frames": getattr(options, "frames", None),
         "import_cache": getattr(options, "import_cache", None),
+        "engine": engine,
     }
 
     def make(name: str) -> AudioMetric:

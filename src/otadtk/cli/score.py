@@ -20,6 +20,7 @@ from otadtk.cli.command import (
     positive_int,
     seed_number,
 )
+from otadtk.cli.engines import add_engine_options, chosen_engine
 from otadtk.cli.json_output import add_json_option, emit_json, json_file
 from otadtk.cli.options import add_metric_options, check_metric_options, make_metrics
 from otadtk.cli.reporting import add_report_options, check_report_options, write_reports
@@ -28,6 +29,7 @@ from otadtk.errors import NotConvergedError, UsageError
 
 if TYPE_CHECKING:
     from otadtk.diagnosis import OTADDiagnostics
+    from otadtk.engine import Engine
     from otadtk.scoring import Evaluation
 
 logger = logging.getLogger(__name__)
@@ -99,19 +101,25 @@ def _parser() -> argparse.ArgumentParser:
     add_audit_option(parser)
     add_source_options(parser)
     add_common_options(parser)
+    add_engine_options(parser)
     return parser
 
 
 def _run(options: argparse.Namespace) -> None:
+    with chosen_engine(options) as engine:
+        if options.audit_only:
+            audit_only(options, engine)
+        else:
+            _score(options, engine)
+
+
+def _score(options: argparse.Namespace, engine: Engine | None) -> None:
     from otadtk.scoring import embed_once, evaluate
 
-    if options.audit_only:
-        audit_only(options)
-        return
     _check_combination(options)
     for path in (options.diag_out, options.indiv, options.csv, json_file(options)):
         check_output(path)
-    metrics = make_metrics(options, options.model)
+    metrics = make_metrics(options, options.model, engine)
     references = embed_once(metrics, options.ref, workers=options.workers)
     evaluated = embed_once(metrics, options.eval, workers=options.workers)
     audit = describe(metrics[0], references[0], evaluated[0])

@@ -20,8 +20,8 @@ from tqdm import tqdm
 from otadtk import __version__
 from otadtk.adapter import known_variants
 from otadtk.atomic import replacing
-from otadtk.embed import default_workers
 from otadtk.encoders import get_spec
+from otadtk.engine import default_workers
 from otadtk.errors import UsageError
 from otadtk.experiments.data import Dataset, Embedded, read_clips
 from otadtk.experiments.figure import save

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from otadtk.audio import AudioReader
-from otadtk.embed import LazyEncoder, default_workers
+from otadtk.embed import LazyEncoder
 from otadtk.encoders.signal import SIGNAL, SignalEncoder, inner_spec
 from otadtk.encoders.signal_features import signal_features
+from otadtk.engine import default_workers
 from otadtk.errors import AudioError
 from otadtk.perturb import perturb
 from otadtk.store import EmbeddingStore, StoredClip
