@@ -27,12 +27,14 @@ from otadtk.distances.frechet import frechet_distance
 from otadtk.distances.kernel import BandwidthRule, KernelDistance, KernelName, kernel_distance
 from otadtk.distances.regime import forecast
 from otadtk.distances.result import Coupling, Divergence, DivergenceKind, EpsilonScale
+from otadtk.distances.shards import frechet_distance_over
 from otadtk.distances.subsets import (
     SubsetDistance,
     frechet_between,
     kernel_between,
     transport_between,
 )
+from otadtk.distances.tiles import kernel_distance_over
 from otadtk.distances.transport import (
     CouplingName,
     TransportResult,
@@ -162,6 +164,7 @@ def _transport(
     settings: TransportSettings,
     device: str | None,
     reference_term: Coupling | None = None,
+    engine: Engine | None = None,
 ) -> TransportResult:
     """Adapter and divergence; what a reader of the number should know is logged as a warning."""
     x, y = _adapted([ref, test], adapter, device)
@@ -178,7 +181,7 @@ def _transport(
             bar.set_description(f"transport {term}, marginal error {error:.0e}", refresh=False)
             bar.update(max(0, iteration - bar.n))
 
-        result = transport(x, y, settings, progress, reference_term)
+        result = transport(x, y, settings, progress, reference_term, engine)
     for note in result.notes:
         logger.warning("%s", note)
     return result
@@ -325,7 +328,10 @@ class FAD(AudioMetric):
 
     def distance(self, ref: Array, test: Array) -> float:
         """The Fréchet distance of two sets of embeddings."""
-        return compute_fad(ref, test)
+        if self.engine is None:
+            return compute_fad(ref, test)
+        _require_two(self.name, ref, test)
+        return frechet_distance_over(self.engine, ref, test)
 
     def between(self, pool: Array) -> SubsetDistance:
         """The Fréchet distance between subsets of a pool."""
@@ -369,7 +375,10 @@ class KAD(AudioMetric):
 
     def _kernel_distance(self, ref: Array, test: Array) -> KernelDistance:
         _require_two(self.name, ref, test)
-        result = kernel_distance(ref, test, bandwidth=self.bandwidth)
+        if self.engine is None:
+            result = kernel_distance(ref, test, bandwidth=self.bandwidth)
+        else:
+            result = kernel_distance_over(self.engine, ref, test, bandwidth=self.bandwidth)
         logger.info("KAD bandwidth %.6g (%s)", result.bandwidth, result.bandwidth_rule)
         return result
 
@@ -468,7 +477,9 @@ class OTAD(AudioMetric):
         settings = self.settings
         key = hashlib.sha256(np.ascontiguousarray(ref).data).hexdigest()
         known = self._solved if settings.epsilon_scale == "absolute" and not settings.compat else {}
-        result = _transport(ref, test, self.adapter, settings, self.device, known.get(key))
+        result = _transport(
+            *(ref, test, self.adapter, settings, self.device, known.get(key), self.engine)
+        )
         if isinstance(result, Divergence):
             self._solved = {key: result.xx}
         return result

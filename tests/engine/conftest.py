@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 - Ray's 15 starves on a busy machine
+os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # what binds all nodes to loopback
 
 NODE: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 100_000_000}
 
@@ -38,11 +40,11 @@ def cluster() -> Iterator[Any]:
     import ray
     from ray.cluster_utils import Cluster
 
-    head = {**NODE, "include_dashboard": False, "node_ip_address": "127.0.0.1"}
+    head = {**NODE, "include_dashboard": False}
     cluster = Cluster(initialize_head=True, head_node_args=head)
     try:
         for _ in range(2):
-            cluster.add_node(**NODE, node_ip_address="127.0.0.1")
+            cluster.add_node(**NODE)
         ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
         yield cluster
     finally:

@@ -71,7 +71,7 @@ def test_node_killed_while_embedding(
     assert score([*command, "--cache-dir", str(tmp_path / "near")]) == 0
     assert far.out == capsys.readouterr().out
     assert stored(tmp_path / "far") == stored(tmp_path / "near")
-    cluster.add_node(num_cpus=1, object_store_memory=100_000_000, node_ip_address="127.0.0.1")
+    cluster.add_node(num_cpus=1, object_store_memory=100_000_000)
 
 
 def test_poison_file_is_given_up_and_reported(

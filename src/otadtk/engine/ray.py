@@ -43,11 +43,10 @@ class _Actor:
         self._threads, self._run, self._worker = threads, "", None
 
     def node(self) -> str:
-        """Where it lives: address and id."""
+        """The id of the node where it lives."""
         import ray
 
-        util: Any = ray.util
-        return f"{util.get_node_ip_address()}/{ray.get_runtime_context().get_node_id()[:6]}"
+        return str(ray.get_runtime_context().get_node_id())
 
     def work(
         self, run: str, prepare: list[Any], batch: list[tuple[int, Any]]
@@ -213,7 +212,7 @@ class RayEngine(Engine):
         except errors.RayError as error:
             return self._bury(member, queue, summary, error)
         if member.node is None:
-            member.node, self._stillborn = found, 0
+            member.node, self._stillborn = self._node_name(found), 0
             return []
         member.at_hand.popleft()
         summary.nodes[member.node] = summary.nodes.get(member.node, 0) + len(found)
@@ -244,6 +243,7 @@ class RayEngine(Engine):
         return []
 
     def _connect(self) -> None:
+        _keep_stdout_for_results()
         if self._ray.is_initialized():
             return
         address = self._address or os.environ.get("RAY_ADDRESS") or "local"
@@ -278,6 +278,11 @@ class RayEngine(Engine):
             )
         return fit
 
+    def _node_name(self, node_id: str) -> str:
+        """Address and id of a node: several may share an address."""
+        places = {node["NodeID"]: node["NodeManagerAddress"] for node in self._ray.nodes()}
+        return f"{places.get(node_id, 'node')}/{node_id[:6]}"
+
     def _hire(self) -> None:
         actor = self._ray.remote(_Actor).options(
             num_cpus=self._threads, num_gpus=self._gpus, scheduling_strategy="SPREAD"
@@ -302,6 +307,21 @@ class RayEngine(Engine):
 def _shares(gpus: float, share: float) -> int:
     """How many actors fit on a node's GPUs; one of a fraction stays on one GPU."""
     return int(gpus) * int(1.0 / share + 1e-6) if share <= 1.0 else int(gpus // share)
+
+
+def _keep_stdout_for_results() -> None:
+    """Ray tells of dead nodes on stdout, in the middle of a score or of JSON; send it to stderr."""
+    from ray._private import worker
+
+    module: Any = worker
+    tell = getattr(module, "print_to_stdstream", None)
+    if tell is not None and not hasattr(tell, "by_otadtk"):
+
+        def tell_on_stderr(data: dict[str, Any], *rest: Any, **options: Any) -> None:
+            tell({**data, "is_err": True}, *rest, **options)
+
+        tell_on_stderr.by_otadtk = True  # type: ignore[attr-defined]
+        module.print_to_stdstream = tell_on_stderr
 
 
 def _pickle_own_encoders_by_value() -> None:

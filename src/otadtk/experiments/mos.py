@@ -62,7 +62,9 @@ def tasks(config: MosConfig, source: Source) -> list[Task]:
 
 def _reader(own: Embedded, source: Source) -> Callable[[Path], Points]:
     encoder = LazyEncoder(own.spec)
-    return lambda folder: embed(folder, encoder, source.store, workers=1).vectors
+    return lambda folder: (
+        embed(folder, encoder, source.store, workers=1, engine=source.request.engine).vectors
+    )
 
 
 def _task(
