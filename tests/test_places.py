@@ -111,7 +111,7 @@ def test_service_that_fails(far_clips: Path, memory: Any, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(type(memory), "get_file", broken)
     encoder, store = LazyEncoder(get_spec("logmel")), EmbeddingStore(Path("memory://store"))
-    with pytest.raises(AudioError, match="it cannot be read: RuntimeError: token expired$"):
+    with pytest.raises(AudioError, match=r"it cannot be read: RuntimeError: token expired$"):
         embed(far_clips / "000.wav", encoder, store)
     monkeypatch.setattr(type(memory), "pipe_file", broken)
     clip = StoredClip(np.ones(3, dtype=np.float32), Audit(1.0, 16_000, 1, 0.5, 0.0))
