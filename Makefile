@@ -46,7 +46,8 @@ bench: setup
 	@test -n "$(DATA)" || { echo "make bench needs a folder of audio: make bench DATA=path" >&2; exit 2; }
 	$(BIN)/python benchmarks/solver.py "$(DATA)"
 	$(BIN)/python benchmarks/embedding.py "$(DATA)"
-	$(BIN)/python benchmarks/encoders.py
+	$(BIN)/python benchmarks/originals.py
+	$(BIN)/python benchmarks/encoders.py --write docs/encoders.md
 
 RESULTS ?= docs/results
 MODELS ?= yamnet logmel

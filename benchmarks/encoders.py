@@ -1,159 +1,197 @@
-"""Measures every encoder: clips/s at 5 s, against its original, and memory for a long file.
+"""Measures every encoder: clips/s at 5 s, against its original, and memory for a 10-minute file.
 
-    python benchmarks/encoders.py [ENCODER ...] [--minutes 10] [--turns 3]
-        [--originals FOLDER --reference-python PYTHON]
+    python benchmarks/encoders.py [ENCODER ...] [--only speed,memory] [--turns 5] [--cores 1 2]
+        [--minutes 10] [--originals build/originals] [--write docs/encoders.md]
 
-Weights are random (tests/encoders/references/seeded.py): the time does not depend on them. Every
-measurement is a fresh process with one thread. Ours, four clips in a batch, and the original, one
-clip at a time, take turns; processor time is counted and the least of it taken, which a busy machine
-disturbs least.
-tests/encoders/references says where the originals are had. The memory is the peak of a process
-that embeds one long file.
+Weights are random (tests/encoders/references/seeded.py): the time does not depend on them. An
+encoder and its original, which benchmarks/originals.py fetches, are two processes that live side by
+side and take turns: ours encodes a batch of clips as a folder is embedded, with one worker per core;
+the original takes one clip at a time, with as many threads. Where originals are absent, ours is
+measured alone. The memory is the peak of a process that embeds one long file.
+
+Results are kept in build/encoders.json, so that encoders can be measured one by one; --write puts
+the table of all that is kept under the last heading of a document (--only "" measures nothing).
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import os
-import resource
+import statistics
 import subprocess
 import sys
 import tempfile
-import time
+import textwrap
 from pathlib import Path
+from typing import Any
 
-ROOT = Path(__file__).parent.parent
-sys.path.insert(0, str(ROOT))
+from otadtk.encoders.table import BUILT_IN
 
+sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]
+import originals  # noqa: E402
+
+from tests.encoders.references.cases import CASES  # noqa: E402
+
+ROOT = originals.ROOT
+KEPT = ROOT / "build" / "encoders.json"
+WORKER = Path(__file__).with_name("encoders_worker.py")
+MAKE_REFERENCE = ROOT / "tests" / "encoders" / "references" / "make.py"
 SECONDS = 5
-CLIPS = 4
+HEADING = "## How fast"
+CORES = ("1 core", "2 cores")
+
+
+class ContestantError(Exception):
+    """A process ended early; holds the last line that it wrote on stderr."""
+
+
+class Contestant:
+    """A process that encodes clips of 5 s when told to, with so many cores."""
+
+    def __init__(self, *command: str) -> None:
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        while self._answer() != "ready":
+            pass
+
+    def seconds_per_clip(self, cores: int) -> dict[str, float]:
+        """One turn: seconds a clip, of the clock (``wall``) and of the processor (``cpu``)."""
+        assert self._process.stdin is not None
+        print(cores, file=self._process.stdin, flush=True)
+        turn: dict[str, float] = json.loads(self._answer())
+        return turn
+
+    def end(self) -> None:
+        """Let the process go."""
+        self._process.communicate()
+
+    def _answer(self) -> str:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline().strip()
+        if not line:
+            raise ContestantError(self._process.communicate()[1].strip().rpartition("\n")[2])
+        return line
+
+
+def measure_speed(name: str, scratch: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """Clips/s with one and two cores, ours and the original's if it is here."""
+    contestants = {"ours": Contestant(sys.executable, str(WORKER), name, "speed", str(scratch))}
+    python = options.originals / "environment" / "bin" / "python"
+    if name in CASES and python.exists():
+        command = (str(python), "-W", "ignore", str(MAKE_REFERENCE), name)
+        place = ("--originals", str(options.originals), "--time", str(SECONDS))
+        try:
+            contestants["original"] = Contestant(*command, *place)
+        except ContestantError as error:
+            print(f"The original of {name} does not run here ({error}): ours alone.")
+    found: dict[str, Any] = {"turns": options.turns}
+    turns: dict[tuple[str, int], list[dict[str, float]]] = {}
+    for _ in range(options.turns):
+        for cores in options.cores:
+            for who, contestant in contestants.items():
+                turns.setdefault((who, cores), []).append(contestant.seconds_per_clip(cores))
+    for contestant in contestants.values():
+        contestant.end()
+    # one core: processor time, which other processes disturb little; two cores: the clock
+    for (who, cores), taken in turns.items():
+        clock = "cpu" if cores == 1 else "wall"
+        found[f"{who}, {cores}"] = 1.0 / statistics.median(turn[clock] for turn in taken)
+    return found
+
+
+def measure_memory(name: str, scratch: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """The peak memory of a process that embeds one long file, in GB."""
+    process = subprocess.run(
+        [sys.executable, str(WORKER), name, "memory", str(scratch), str(options.minutes)],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return {"minutes": options.minutes, **json.loads(process.stdout)}
+
+
+PARTS = {"speed": measure_speed, "memory": measure_memory}
+
+
+def read_kept() -> dict[str, dict[str, Any]]:
+    """What was measured so far, by encoder and part, in the order of the table of encoders."""
+    kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+    return {name: kept[name] for name in BUILT_IN if name in kept}
+
+
+def keep(name: str, part: str, found: dict[str, Any]) -> None:
+    """Add a result to the file of results."""
+    kept = read_kept()
+    kept.setdefault(name, {}).setdefault(part, {}).update(found)
+    KEPT.parent.mkdir(exist_ok=True)
+    KEPT.write_text(json.dumps(kept, indent=1))
+
+
+def table(kept: dict[str, dict[str, Any]]) -> list[str]:
+    """The results as a table."""
+    titles = ["encoder", *(f"clips/s, {n}" for n in CORES), *(f"× original, {n}" for n in CORES)]
+    rows = [[*titles, "GB for a long file"], ["---"] * 6]
+    for name, parts in kept.items():
+        speed, memory = parts.get("speed", {}), parts.get("memory", {})
+        row = [f"`{name}`"]
+        ours = [speed.get(f"ours, {n}") for n in (1, 2)]
+        theirs = [speed.get(f"original, {n}") for n in (1, 2)]
+        row += [f"{rate:.2f}" if rate else "" for rate in ours]
+        row += [f"{a / b:.2f}" if a and b else "" for a, b in zip(ours, theirs, strict=True)]
+        row.append(f"{memory['gigabytes']:.2f} ({memory['minutes']:g} min)" if memory else "")
+        rows.append(row)
+    return [f"| {' | '.join(row)} |" for row in rows]
+
+
+def write(document: Path, kept: dict[str, dict[str, Any]], note: str) -> None:
+    """Put the results under the last heading of a document."""
+    turns = sorted({parts["speed"]["turns"] for parts in kept.values() if "speed" in parts})
+    before, heading, _ = document.read_text(encoding="utf-8").partition(HEADING)
+    assert heading, f"{document} has no {HEADING!r}"
+    text = (
+        "Written by `python benchmarks/encoders.py --write docs/encoders.md`, a part of `make bench`: "
+        f"clips of {SECONDS} s, random weights. Ours in batches with a worker per core, the original "
+        "one clip at a time with a thread per core, in turns; medians of "
+        f"{' or '.join(map(str, turns))} turns. One core in processor time, two by the clock. The "
+        "memory is the peak of a process that embeds one file. An empty cell was not measured; "
+        f"yamnet and logmel have no original that runs beside this torch. {note}"
+    )
+    page = [HEADING, "", *textwrap.wrap(text, 100), "", *table(kept)]
+    document.write_text(before + "\n".join(page) + "\n", encoding="utf-8")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("encoders", nargs="*")
+    parser.add_argument("--only", default=",".join(PARTS))
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--cores", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--minutes", type=float, default=10.0)
-    parser.add_argument("--turns", type=int, default=3)
-    parser.add_argument("--originals", type=Path)
-    parser.add_argument("--reference-python", type=Path)
-    parser.add_argument("--child", help=argparse.SUPPRESS)
+    parser.add_argument("--originals", type=Path, default=originals.PLACE)
+    parser.add_argument("--write", type=Path)
+    parser.add_argument("--note", default="", help="what else is to say of these figures")
     options = parser.parse_args()
-    if options.child:
-        child(json.loads(options.child))
-        return
-    from tests.encoders.references.cases import CASES
-
-    print(
-        f"| encoder | clips/s at {SECONDS} s | times the original | {options.minutes:g} min: GB | s |"
-    )
-    print("|---|---|---|---|---|", flush=True)
-    for name in options.encoders or CASES:
-        measure(name, options)
-
-
-def measure(name: str, options: argparse.Namespace) -> None:
-    with tempfile.TemporaryDirectory() as scratch:
-        cache = Path(scratch) / "cache"
-        os.environ["OTADTK_CACHE"] = str(cache)
-        digest = run(name, "prepare", scratch=scratch)["digest"]
-        ours, theirs = [], []
-        for _ in range(options.turns):
-            ours.append(run(name, "time", digest=digest)["seconds"])
-            if options.originals is not None:
-                theirs.append(original_seconds(name, options))
-        ratio = f"{min(theirs) / min(ours):.2f}" if theirs else "-"
-        long = {"gigabytes": 0.0, "seconds": 0.0}
-        if options.minutes:
-            long = run(name, "long", digest=digest, minutes=options.minutes, scratch=scratch)
-    rate = 1.0 / min(ours)
-    print(
-        f"| {name} | {rate:.2f} | {ratio} | {long['gigabytes']:.2f} | {long['seconds']:.0f} |",
-        flush=True,
-    )
-
-
-def run(name: str, task: str, **facts: object) -> dict[str, float]:
-    command = json.dumps({"name": name, "task": task, **facts})
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    process = subprocess.run(
-        [sys.executable, __file__, "--child", command],
-        **{"env": environment, "stdout": subprocess.PIPE, "text": True, "check": True},
-    )
-    result: dict[str, float] = json.loads(process.stdout)
-    return result
-
-
-def original_seconds(name: str, options: argparse.Namespace) -> float:
-    process = subprocess.run(
-        [
-            *(str(options.reference_python), "-W", "ignore"),
-            str(ROOT / "tests" / "encoders" / "references" / "make.py"),
-            *("--originals", str(options.originals), "--time", str(SECONDS), name),
-        ],
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return float(process.stdout.split()[-1])
-
-
-def child(facts: dict[str, str]) -> None:
-    """One measurement; its result goes to stdout as JSON."""
-    import dataclasses
-
-    import torch
-
-    from otadtk.embed import LazyEncoder
-    from otadtk.encoders import get_spec, load_encoder
-    from otadtk.encoders.pooling import split
-    from tests.encoders.references.seeded import clip
-
-    torch.set_num_threads(1)
-    name = facts["name"]
-    if facts["task"] == "prepare":  # convert once; the other processes find the conversion
-        from tests.encoders.seeded_checkpoints import official_tensors, spec_of, write_checkpoint
-
-        path = write_checkpoint(name, official_tensors(name), Path(facts["scratch"]))
-        spec = spec_of(name, path)
-        load_encoder(spec, torch.device("cpu"), path)
-        path.unlink()
-        print(json.dumps({"digest": spec.weights[0].digest}))
-        return
-    file = dataclasses.replace(get_spec(name).weights[0], digest=facts["digest"])
-    spec = dataclasses.replace(get_spec(name), weights=(file,))
-    encoder = LazyEncoder(spec, "cpu")
-    if facts["task"] == "time":
-        network = encoder.get()
-        clips = [clip("voice", SECONDS * spec.sample_rate, spec.sample_rate) for _ in range(CLIPS)]
-        segments = [torch.from_numpy(s) for c in clips for s in split([c], spec)]
-        times = []
-        for _ in range(2):
-            started = time.process_time()
-            network.encode_segments(segments)
-            times.append((time.process_time() - started) / CLIPS)
-        print(json.dumps({"seconds": min(times)}))
-        return
-    print(json.dumps(embed_long(encoder, float(facts["minutes"]), Path(facts["scratch"]))))
-
-
-def embed_long(encoder: object, minutes: float, scratch: Path) -> dict[str, float]:
-    import soundfile
-
-    from otadtk.embed import embed
-    from otadtk.store import EmbeddingStore
-    from tests.encoders.references.seeded import clip
-
-    path = scratch / "long.wav"
-    with soundfile.SoundFile(path, "w", 44_100, 1) as file:
-        for _ in range(round(60 * minutes)):
-            file.write(clip("voice", 44_100, 44_100))
-    started = time.perf_counter()
-    embed(path, encoder, EmbeddingStore(scratch / "store"), workers=1)  # type: ignore[arg-type]
-    seconds = time.perf_counter() - started
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6  # Linux counts in kB
-    return {"gigabytes": peak, "seconds": seconds}
+    if not (options.originals / "environment").is_dir():
+        print(f"No originals at {options.originals} (benchmarks/originals.py): ours alone.")
+    parts = [part for part in options.only.split(",") if part]
+    for name in (options.encoders or BUILT_IN) if parts else ():
+        with tempfile.TemporaryDirectory() as scratch:
+            if name in CASES:
+                work = [sys.executable, str(WORKER), name, "prepare", scratch]
+                subprocess.run(work, check=True)
+            for part in parts:
+                found = PARTS[part](name, Path(scratch), options)
+                print(name, part, found, flush=True)
+                keep(name, part, found)
+    kept = read_kept()
+    print("\n".join(table(kept)))
+    if options.write:
+        write(options.write, kept, options.note)
 
 
 if __name__ == "__main__":

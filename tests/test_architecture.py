@@ -22,7 +22,7 @@ LAYERS = (
     ("store", "encoders"),
     ("audio", "distances", "neighbours", "statistics", "resampling", "perturb", "synthesis"),
     ("weights",),
-    ("atomic", "device", "engine", "places", "sealed"),
+    ("atomic", "citations", "device", "engine", "places", "sealed"),
     ("errors",),
 )
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}

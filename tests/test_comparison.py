@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -84,6 +85,17 @@ def test_unequal_sizes_are_remarked_on(rng: np.random.Generator) -> None:
         compare(FAD("logmel"), reference, systems, paired=True)
     with pytest.raises(UsageError, match="at least two"):
         compare(FAD("logmel"), reference, {"large": large})
+
+
+def test_paired_clips_of_other_names_are_remarked_on(rng: np.random.Generator) -> None:
+    reference, one, other = (embedded(rng.normal(size=(8, 3))) for _ in range(3))
+    renamed = dataclasses.replace(other, files=(*other.files[:-1], Path("else/x.wav")))
+    systems = {"one": one, "other": other}
+    assert compare(FAD("logmel"), reference, systems, paired=True).notes() == []
+    systems = {"one": one, "other": renamed}
+    assert compare(FAD("logmel"), reference, systems).notes() == []
+    (note,) = compare(FAD("logmel"), reference, systems, paired=True).notes()
+    assert "their names differ: 7.wav and else/x.wav" in note
 
 
 def test_a_clip_is_drawn_with_all_its_frames(rng: np.random.Generator) -> None:

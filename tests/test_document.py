@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from otadtk import OTAD, __version__
+from otadtk import OTAD, __version__, list_models
+from otadtk.citations import cite_model, key_of
 from otadtk.cli.compare import main as compare_main
 from otadtk.cli.methods import main as methods_main
 from otadtk.cli.score import main as score_main
@@ -120,7 +122,10 @@ def test_compare_and_methods(
     target = tmp_path / "run.json"
     arguments = ["--metrics", "fad,kad", "--json", target]
     assert run(compare_main, "-m", "logmel", reference, far, near, *arguments) == 0
-    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    out, err = capsys.readouterr()
+    assert f"{near}: 8 evaluated clips are in the reference too" in err
+    assert f"8 evaluated clips of {far}" in err
+    rows = [line.split() for line in out.splitlines()]
     assert [row[:4] for row in rows[1:]] == [
         ["logmel", "FAD", "1", str(near)],
         ["logmel", "FAD", "2", str(far)],
@@ -130,6 +135,8 @@ def test_compare_and_methods(
     document = valid(target.read_text())
     assert document["kind"] == "comparison"
     assert len(document["results"][0]["differences"]) == 2
+    assert len(document["audits"][str(near)]["leakage"]) == 8
+    assert document["audits"][str(far)]["leakage"] == []
     assert run(methods_main, target) == 0
     out = capsys.readouterr().out
     assert f"closest first: {near}" in out
@@ -153,14 +160,37 @@ def test_methods(
     for words in (
         *("8 evaluated clips with 8 reference clips", "ε = 0.1", "mean of 9 permutations"),
         *(f"{otad['score']:.4g}", f"{kad['bandwidth']['sigma']:.4g}", f"otadtk {__version__}"),
-        *(weight["digest"] for weight in otad["model"]["weights"]),
-        *("@article{jeong2026otad,", "@inproceedings{chung2025kad,", "@misc{yamnet,"),
+        *(weight["digest"].partition(":")[2][:12] for weight in otad["model"]["weights"]),
+        *("@article{jeong2026otad,", "@inproceedings{chung2025kad,", "@misc{plakal2019yamnet,"),
     ):
         assert words in out, words
     assert "kilgour" not in out
     monkeypatch.setattr("sys.stdin", io.StringIO(target.read_text()))
     assert run(methods_main, "-") == 0
     assert capsys.readouterr().out == out
+    assert run(methods_main, target, "--latex") == 0
+    paragraph, _, entries = capsys.readouterr().out.partition("\n\n")
+    assert entries == out.partition("\n\n")[2]
+    assert paragraph.isascii()
+    assert r"$\varepsilon$ = 0.1" in paragraph
+    assert not re.search(r"(?<!\\)[%&#_]", paragraph), "nothing is a comment or an error"
+    cited = re.findall(r"\\cite\{([^}]*)\}", paragraph)
+    assert cited == ["jeong2026otad", "chung2025kad", "plakal2019yamnet"]
+    assert all(f"{{{key}," in entries for key in cited)
+
+
+def test_every_encoder_is_cited() -> None:
+    for name in list_models():
+        model = {"name": name, "paper": get_spec(name).paper}
+        entry = cite_model(model)
+        assert (entry is None) == (model["paper"] == "none")
+        if entry is not None:
+            assert "author" in entry, name
+            assert entry.count("{") == entry.count("}")
+    own = cite_model({"name": "my_net", "paper": "Doe & Roe, 100% Audio, 2030"})
+    assert own is not None
+    assert key_of(own) == "my-net"
+    assert r"Doe \& Roe, 100\% Audio" in own
 
 
 @pytest.mark.parametrize(

@@ -127,6 +127,22 @@ def test_limit_of_same_distribution_scores_is_below_them(rng: np.random.Generato
     assert limit.sizes[-1] == 300
 
 
+def test_a_size_of_the_limit_is_the_mean_of_disjoint_subsets() -> None:
+    drawn: list[tuple[int, ...]] = []
+
+    def distance(i: np.ndarray, j: np.ndarray) -> float:
+        assert i.max() < 30 <= j.min()
+        drawn.append(tuple(i))
+        return 2.0 + 3.0 / len(i) + 0.1 * (-1) ** len(drawn)
+
+    limit = extrapolate(distance, 30, 40)
+    sizes = [len(draw) for draw in drawn]
+    assert [sizes.count(size) for size in limit.sizes] == [30 // size for size in limit.sizes]
+    assert len({clip for draw in drawn if len(draw) == 6 for clip in draw}) == 30
+    assert limit.scores[0] == pytest.approx(2.5 - 0.1 / 5)
+    assert abs(limit.value - 2.0) < 0.2
+
+
 def test_limit_of_scores_that_do_not_change() -> None:
     limit = extrapolate(lambda i, j: 0.0, 20, 20)
     assert (limit.value, limit.r_squared) == (0.0, 0.0)

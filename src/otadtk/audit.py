@@ -77,7 +77,15 @@ class PairAudit:
 
     def warnings(self) -> list[str]:
         """One line for each kind of finding, with the first few files."""
-        lines = [*_set_lines("reference", self.reference), *_set_lines("evaluated", self.evaluated)]
+        return [*self.reference_warnings(), *self.evaluated_warnings()]
+
+    def reference_warnings(self) -> list[str]:
+        """The lines that concern the reference alone."""
+        return _set_lines("reference", self.reference)
+
+    def evaluated_warnings(self) -> list[str]:
+        """The lines that concern the evaluated set."""
+        lines = _set_lines("evaluated", self.evaluated)
         same = [str(leak.evaluated) for leak in self.leakage if leak.same_bytes]
         near = [f"{k.evaluated} ~ {k.reference}" for k in self.leakage if not k.same_bytes]
         if same:

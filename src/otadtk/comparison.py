@@ -45,6 +45,8 @@ class Comparison:
     seed: int
     converged: bool
     """Whether the solver met its tolerance for every score."""
+    unlike_pair: str = ""
+    """What is odd about the names of paired clips, if anything is."""
 
     def lead(self, rank: int) -> Difference | None:
         """How much closer the system of that rank (from 0) is than the next; None for the last."""
@@ -54,13 +56,15 @@ class Comparison:
 
     def notes(self) -> list[str]:
         """What a reader of the ranking should know, one sentence each."""
+        notes = [self.unlike_pair] if self.unlike_pair else []
         sizes = {system.clips for system in self.systems}
         if len(sizes) == 1 or self.metric.unbiased:
-            return []
+            return notes
         return [
+            *notes,
             f"The systems have between {min(sizes)} and {max(sizes)} clips: {self.metric.name} "
             f"falls with the number of clips, so the smaller sets are at a disadvantage; compare "
-            f"equal numbers."
+            f"equal numbers.",
         ]
 
 
@@ -104,7 +108,17 @@ def compare(
         for second in found
         if first is not second
     }
-    return Comparison(metric, n, tuple(found), differences, paired, seed, converged)
+    unlike = _unlike_pair(systems) if paired else ""
+    return Comparison(metric, n, tuple(found), differences, paired, seed, converged, unlike)
+
+
+def _unlike_pair(systems: Mapping[str, EmbeddingSet]) -> str:
+    """A sentence on the first clips that are paired and have other names; empty if none have."""
+    for clips in zip(*(side.files for side in systems.values()), strict=True):
+        if len({clip.stem for clip in clips}) > 1:
+            names = " and ".join(str(clip) for clip in clips)
+            return f"Clips are paired by their order, and their names differ: {names}, first."
+    return ""
 
 
 def _behind(distance: SubsetDistance, clips: int) -> SubsetDistance:

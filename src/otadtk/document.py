@@ -92,6 +92,7 @@ def comparison_document(
     *,
     reference: str | Path,
     systems: Mapping[str, str | Path],
+    audits: Mapping[str, PairAudit],
     command: str | None = None,
     seed: int = 0,
 ) -> Json:
@@ -108,6 +109,9 @@ def comparison_document(
                     "clips": system.clips,
                     "score": system.score,
                     "interval": asdict(system.interval),
+                    "certificate": _certificate(system.diagnostics.transport)
+                    if system.diagnostics is not None and system.diagnostics.transport is not None
+                    else None,
                 }
                 for system in comparison.systems
             ],
@@ -124,6 +128,7 @@ def comparison_document(
         **_head("comparison", command, seed, device),
         "reference": os.fspath(reference),
         "results": results,
+        "audits": {name: audit.to_dict() for name, audit in audits.items()},
     }
 
 

@@ -6,32 +6,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from otadtk.citations import cite_metric, cite_model, key_of
 from otadtk.errors import UsageError
 
-_ENTRIES = {
-    "OTAD": """@article{jeong2026otad,
-  title   = {Optimal Transport Audio Distance with Learned {R}iemannian Ground Metrics},
-  author  = {Jeong, Wonwoo},
-  journal = {arXiv preprint arXiv:2605.05554},
-  year    = {2026}
-}""",
-    "FAD": """@inproceedings{kilgour2019fad,
-  title     = {Fr\\'echet Audio Distance: A Reference-Free Metric for Evaluating Music Enhancement
-               Algorithms},
-  author    = {Kilgour, Kevin and Zuluaga, Mauricio and Roblek, Dominik and Sharifi, Matthew},
-  booktitle = {Interspeech},
-  year      = {2019}
-}""",
-    "KAD": """@inproceedings{chung2025kad,
-  title     = {{KAD}: No More {FAD}! An Effective and Efficient Evaluation Metric for Audio
-               Generation},
-  author    = {Chung, Yoonjin and Eu, Pilsun and Lee, Junwon and Choi, Keunwoo and Nam, Juhan and
-               Chon, Ben Sangbae},
-  booktitle = {International Conference on Machine Learning},
-  year      = {2025}
-}""",
-}
-_KEYS = {"OTAD": "jeong2026otad", "FAD": "kilgour2019fad", "KAD": "chung2025kad"}
 _NAMES = {
     "OTAD": "Optimal Transport Audio Distance",
     "FAD": "Fréchet Audio Distance",
@@ -49,7 +26,7 @@ def methods_paragraph(document: Mapping[str, Any]) -> str:
         models = {result["model"]["name"]: result["model"] for result in document["results"]}
         sentences = [
             *write(document),
-            *(_model_sentence(model) for model in models.values()),
+            *(_model_sentence(model, given=_all_given(document)) for model in models.values()),
             f"All numbers were computed with otadtk {made['otadtk']} (PyTorch "
             f"{made['libraries']['torch']}, device {made['device']}, seed {made['seed']}).",
         ]
@@ -63,12 +40,38 @@ def methods_paragraph(document: Mapping[str, Any]) -> str:
 def bibtex(document: Mapping[str, Any]) -> str:
     """The references of the paragraph."""
     results = document["results"]
-    entries = [_ENTRIES[name] for name in dict.fromkeys(result["metric"] for result in results)]
-    for model in {result["model"]["name"]: result["model"] for result in results}.values():
-        if model["paper"] != "none":
-            note = model["paper"].replace("&", r"\&")
-            entries.append(f"@misc{{{_key(model['name'])},\n  note = {{{note}}}\n}}")
-    return "\n\n".join(entries)
+    entries = [cite_metric(result["metric"]) for result in results]
+    entries += [entry for result in results if (entry := cite_model(result["model"]))]
+    return "\n\n".join(dict.fromkeys(entries))
+
+
+def latex(paragraph: str) -> str:
+    r"""The paragraph for a LaTeX file: ``[key]`` becomes ``\cite{key}``, signs become commands."""
+    text = paragraph.translate(_ESCAPES)
+    text = re.sub(r" \[([a-z0-9]+-?[a-z0-9-]*)\]", r"~\\cite{\1}", text)
+    text = re.sub(r"(\d(?:\.\d+)?)e([+-]\d+)", _power, text)
+    for sign, command in _SIGNS.items():
+        text = text.replace(sign, command)
+    return text
+
+
+def _power(found: re.Match[str]) -> str:
+    return rf"${found[1]}\times10^{{{int(found[2])}}}$"
+
+
+_ESCAPES = str.maketrans(
+    {sign: rf"\{sign}" for sign in "&%$#_{}"}
+    | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+)
+_SIGNS = {
+    "‖x − y‖²": r"$\|x - y\|^2$",
+    "R² = ": "$R^2$ = ",
+    "ε": r"$\varepsilon$",
+    "±": r"$\pm$",
+    " \\%": r"\,\%",
+    "é": r"\'e",
+    "−": "$-$",
+}
 
 
 def _score_sentences(document: Mapping[str, Any]) -> list[str]:
@@ -76,12 +79,16 @@ def _score_sentences(document: Mapping[str, Any]) -> list[str]:
     n, m = sets["reference"]["clips"], sets["evaluated"]["clips"]
     compared = sets["reference"]["compared"]
     frames = ", frame by frame" if compared == "frames" else ""
-    sentences = [f"We compared {m} evaluated clips with {n} reference clips{frames}."]
+    known = f"{n} reference clips" if n else "a mean and covariance given as reference"
+    sentences = [f"We compared {m} evaluated clips with {known}{frames}."]
+    if any(side["note"] for side in sets.values()) and not _all_given(document):
+        notes = (f"{name}: {side['note']}" for name, side in sets.items() if side["note"])
+        sentences.append(f"Not all sets are audio ({'; '.join(notes)}).")
     for result in document["results"]:
         name = result["metric"]
         sentences.append(
             f"{_definition(result)} is {_number(result['score'])}"
-            + (" (lower is closer)." if len(sentences) == 1 else ".")
+            + (" (lower is closer)." if result is document["results"][0] else ".")
         )
         found = result["statistics"]
         if found["floor"] is not None:
@@ -116,6 +123,8 @@ def _comparison_sentences(document: Mapping[str, Any]) -> list[str]:
         f"We compared {count} systems by their distance from "
         f"{results[0]['reference_clips']} reference clips."
     ]
+    several = len({result["model"]["name"] for result in results}) > 1
+    paired = ", evaluated clips paired" if results[0]["paired"] else ""
     for result in results:
         order = ", ".join(f"{s['name']} ({_number(s['score'])})" for s in result["systems"])
         first, second = (system["name"] for system in result["systems"][:2])
@@ -123,17 +132,20 @@ def _comparison_sentences(document: Mapping[str, Any]) -> list[str]:
             d for d in result["differences"] if (d["first"], d["second"]) == (first, second)
         )
         sentences.append(
-            f"{_definition(result)} ranks them, closest first: {order}; {first} is closer than "
+            f"{_definition(result, several=several)} ranks them, closest first: {order}; {first} "
+            f"is closer than "
             f"{second} by {_number(-lead['value'])} (95 % interval {_number(-lead['high'])} to "
-            f"{_number(-lead['low'])}, grouped jackknife with common reference clips; "
+            f"{_number(-lead['low'])}, grouped jackknife with common reference clips{paired}; "
             f"probability {lead['probability']:.3g})."
         )
     return sentences
 
 
-def _definition(result: Mapping[str, Any]) -> str:
+def _definition(result: Mapping[str, Any], *, several: bool = False) -> str:
+    """The metric as it was computed; with ``several`` models it says on which."""
     name, settings = result["metric"], result["settings"]
-    start = f"The {_NAMES[name]} ({name}) [{_KEYS[name]}]"
+    start = f"The {_NAMES[name]} ({name}) [{key_of(cite_metric(name))}]"
+    model = f"{result['model']['name']} " if several else ""
     if name == "KAD":
         rule = result.get("bandwidth", {}).get("rule", settings["bandwidth"])
         sigma = result.get("bandwidth", {}).get("sigma")
@@ -143,9 +155,10 @@ def _definition(result: Mapping[str, Any]) -> str:
             "pooled": "the median distance within both sets",
         }.get(rule, "given")
         size = f", {_number(sigma)}" if sigma is not None else ""
+        start += f" of {model}embeddings" if several else ""
         return f"{start} with a Gaussian kernel (bandwidth {whose}{size})"
     if name == "FAD":
-        return start
+        return f"{start} of {model}embeddings" if several else start
     scale = {"absolute": "", "mean_cost": " mean costs", "median_cost": " median costs"}
     how = {
         "sinkhorn": f"debiased Sinkhorn divergence, {settings['divergence']}, "
@@ -161,20 +174,28 @@ def _definition(result: Mapping[str, Any]) -> str:
             f"; relative duality gap {certificate['duality_gap']:.1g}, exact to "
             f"±{certificate['error_bar']:.1g}"
         )
-    ground = "raw embeddings"
-    if result.get("adapter"):
-        ground = f"{settings['variant']} adapter {result['adapter']['content'][:12]}"
-    elif settings["variant"] != "raw":
-        ground = f"{settings['variant']} adapter"
+    ground = f"raw {model}embeddings"
+    if settings["variant"] != "raw":
+        content = result["adapter"]["content"][:12] if result.get("adapter") else ""
+        ground = f"{model}embeddings under the {settings['variant']} adapter {content}".rstrip()
     return f"{start} on {ground} ({how}, cost ‖x − y‖²{exact})"
 
 
-def _model_sentence(model: Mapping[str, Any]) -> str:
-    hashes = ", ".join(weight["digest"] for weight in model["weights"])
-    weights = f"; weights {hashes}" if hashes else ""
-    cited = f" [{_key(model['name'])}]" if model["paper"] != "none" else ""
+def _all_given(document: Mapping[str, Any]) -> bool:
+    """Whether nothing was embedded here."""
+    sets = document.get("sets", {})
+    return bool(sets) and all(side["note"] for side in sets.values())
+
+
+def _model_sentence(model: Mapping[str, Any], *, given: bool) -> str:
     if not model["dimensions"]:
         return "The embeddings were computed elsewhere."
+    hashes = ", ".join(weight["digest"].removeprefix("sha256:")[:12] for weight in model["weights"])
+    weights = f"; weights of SHA-256 {hashes}" if hashes else ""
+    entry = cite_model(model)
+    cited = f" [{key_of(entry)}]" if entry is not None else ""
+    if given:
+        return f"The embeddings, given as those of {model['name']}{cited}, were computed elsewhere."
     return (
         f"Clips were mixed to mono, resampled to {model['sample_rate'] / 1000:g} kHz and embedded "
         f"by {model['name']}{cited} ({model['dimensions']} dimensions; fingerprint "
@@ -182,9 +203,5 @@ def _model_sentence(model: Mapping[str, Any]) -> str:
     )
 
 
-def _key(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-").lower()
-
-
 def _number(value: float | None) -> str:
-    return "not finite" if value is None else f"{value:.4g}"
+    return "not finite" if value is None else f"{value:.4g}".replace("-", "−", value < 0)

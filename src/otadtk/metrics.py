@@ -43,7 +43,7 @@ from otadtk.distances.transport import (
 )
 from otadtk.embed import EmbeddingSet, LazyEncoder, OnError
 from otadtk.encoders import Encoder, EncoderSpec, explain_compat, get_spec
-from otadtk.encoders.frames import with_frames
+from otadtk.encoders.frames import FRAMES, with_frames
 from otadtk.encoders.given import GIVEN
 from otadtk.engine import Engine
 from otadtk.errors import UsageError
@@ -237,7 +237,8 @@ class AudioMetric(ABC):
         self.engine = options.get("engine")
         self.spec = encoder.spec if encoder is not None else get_spec(model)
         self.model_name = self.spec.name
-        self._frames, self._import_cache = options.get("frames"), options.get("import_cache")
+        self._import_cache = options.get("import_cache")
+        self._frames = _frames_of(options.get("frames"), self._import_cache)
         if self._frames is not None:
             if encoder is not None:
                 raise UsageError("Frames need the name of a model, not a loaded encoder.")
@@ -312,6 +313,18 @@ class AudioMetric(ABC):
         reference = self.embed(ref, workers=workers)
         evaluated = self.embed(eval, workers=workers)
         return self.distance(*self.points(reference, evaluated))
+
+
+def _frames_of(frames: str | None, import_cache: str | None) -> str | None:
+    """Whose frames are compared: those asked for, or those that a tool's cache holds."""
+    if import_cache is None or frames == import_cache:
+        return frames
+    if frames is not None:
+        raise UsageError(
+            f"The cache of {import_cache} (--import-cache) holds no frames of {frames!r}: remove "
+            f"--frames."
+        )
+    return import_cache if import_cache in FRAMES else None
 
 
 def _refuse_moments(metric: str, *sides: EmbeddingSet) -> None:
@@ -426,6 +439,11 @@ class OTAD(AudioMetric):
     ) -> None:
         if options.get("frames") is not None:
             raise UsageError("OTAD compares clips: frames (--frames) belong to FAD and KAD.")
+        if options.get("import_cache") in FRAMES:
+            raise UsageError(
+                f"OTAD compares clips: the cache of {options['import_cache']} holds frames, which "
+                f"are for FAD and KAD."
+            )
         if compat not in (None, COMPAT):
             raise UsageError(f"compat must be {COMPAT!r}, not {compat!r}.")
         meant = explain_compat(model, compat)

@@ -77,6 +77,7 @@ class Limit:
     r_squared: float
     sizes: tuple[int, ...]
     scores: tuple[float, ...]
+    """The mean score of subsets of each size."""
     seed: int
 
 
@@ -202,7 +203,11 @@ def extrapolate(
     workers: int = 1,
     engine: Engine | None = None,
 ) -> Limit:
-    """The intercept of a straight line through the scores of seeded subsets against 1/N."""
+    """The intercept of a straight line through the scores of seeded subsets against 1/N.
+
+    The score of a size is the mean over as many disjoint subsets of that size as there are: those
+    of small ones vary most, and all points of the line are then about equally exact.
+    """
     _at_least(seed, 0, "seed")
     most = min(n, m)
     least = max(2, most // 5)
@@ -210,8 +215,14 @@ def extrapolate(
         raise UsageError(f"Extrapolation needs at least 6 clips a side, not {most}.")
     rng = np.random.default_rng(seed)
     sizes = np.unique(np.linspace(least, most, max(3, points)).astype(int)).tolist()
-    draws = [(rng.permutation(n)[:size], n + rng.permutation(m)[:size]) for size in sizes]
-    scores = _map(lambda draw: distance(*draw), draws, engine or LocalEngine(workers), "limit")
+    draws: list[tuple[IndexArray, IndexArray]] = []
+    for size in sizes:
+        x, y = rng.permutation(n), n + rng.permutation(m)
+        starts = range(0, most - size + 1, size)
+        draws += [(x[start : start + size], y[start : start + size]) for start in starts]
+    values = _map(lambda draw: distance(*draw), draws, engine or LocalEngine(workers), "limit")
+    drawn = np.array([len(x) for x, _ in draws])
+    scores = np.array([values[drawn == size].mean() for size in sizes])
     line = linregress(1.0 / np.asarray(sizes), scores)
     return Limit(
         float(line.intercept),

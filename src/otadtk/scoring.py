@@ -95,14 +95,13 @@ class Evaluation:
         if found.floor is not None:
             floor = found.floor
             lines.append(
-                f"floor: 95 % of {floor.replicates} permutations score {floor.low:.6f} to "
-                f"{floor.high:.6f}"
+                f"floor: 95 % of {_permutations(floor)} score {floor.low:.6f} to {floor.high:.6f}"
             )
         if found.interval is not None:
             interval = found.interval
             lines.append(
                 f"95 % interval: {interval.low:.6f} to {interval.high:.6f} (jackknife, "
-                f"{interval.groups} groups)"
+                f"{len(interval.without_reference)} and {len(interval.without_evaluated)} groups)"
             )
         if found.limit is not None:
             limit = found.limit
@@ -120,8 +119,7 @@ class Evaluation:
             least = 1.0 / (1 + found.floor.replicates)
             if least > SIGNIFICANT:
                 notes.append(
-                    f"{found.floor.replicates} permutations cannot give a p below {least:.3g}; "
-                    f"take 200."
+                    f"{_permutations(found.floor)} cannot give a p below {least:.3g}; take 200."
                 )
             elif found.floor.p_value > SIGNIFICANT:
                 notes.append(
@@ -140,6 +138,10 @@ class Evaluation:
                 f"do not rely on the limit."
             )
         return notes
+
+
+def _permutations(floor: Floor) -> str:
+    return f"{floor.replicates} permutation{'' if floor.replicates == 1 else 's'}"
 
 
 def embed_once(

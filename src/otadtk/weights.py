@@ -82,6 +82,11 @@ class WeightFile:
     digest: str
 
     @property
+    def has_hash(self) -> bool:
+        """Whether a hash is known to check the file against."""
+        return not self.digest.startswith("revision:")
+
+    @property
     def published_name(self) -> str:
         """The file that a user would put somewhere by hand: the wheel, or the file itself."""
         return self.source.wheel if isinstance(self.source, WheelMember) else self.name
@@ -142,31 +147,36 @@ def find_converted(model: str, files: Sequence[WeightFile]) -> Path | None:
     return next((place for place in places if place.is_file()), None)
 
 
-def check_present(model: str, files: Sequence[WeightFile]) -> list[tuple[Path, str | None]]:
-    """Each weight file of a model on this machine, with what is wrong with it, if anything.
+def check_present(model: str, files: Sequence[WeightFile]) -> list[tuple[str, bool]]:
+    """What is to say of each weight file of a model on this machine, and whether it is as it should be.
 
-    Published files in ``$OTADTK_WEIGHTS`` are checked against their published hashes, conversions
-    against the hash of their content that was written into them.
+    Published files in ``$OTADTK_WEIGHTS`` are checked against their published hashes, or where
+    there is none against the one seen first; conversions against the hash of their content that
+    was written into them.
     """
-    findings: list[tuple[Path, str | None]] = []
+    findings: list[tuple[str, bool]] = []
+    converted = find_converted(model, files)
     directory = os.environ.get("OTADTK_WEIGHTS")
     for file in files if directory is not None else ():
         path = _in_directory(file, Path(directory or ""), model)
         if path is not None:
             expected = file.digest if path.name == file.name else file.published_digest
-            findings.append((path, _fault(partial(verify, path, expected))))
-    converted = find_converted(model, files)
+            if file.has_hash:
+                findings.append(_finding(path, partial(verify, path, expected)))
+            else:
+                seen = partial(_check_seen, model, files, {file.name: path}, converted)
+                findings.append(_finding(path, seen, "no hash is published to check it against"))
     if converted is not None:
-        findings.append((converted, _fault(partial(_read_safetensors, converted))))
+        findings.append(_finding(converted, partial(_read_safetensors, converted)))
     return findings
 
 
-def _fault(check: Callable[[], object]) -> str | None:
+def _finding(path: Path, check: Callable[[], object], praise: str = "sound") -> tuple[str, bool]:
     try:
         check()
     except WeightsError as error:
-        return str(error)
-    return None
+        return str(error), False
+    return f"{path}: {praise}", True
 
 
 def load_converted(
@@ -190,13 +200,34 @@ def load_converted(
         shutil.rmtree(scratch, ignore_errors=True)  # what a kill has left
         scratch.mkdir()
         try:
-            tensors, texts = convert(_obtain(model, files, own, scratch))
+            found = _obtain(model, files, own, scratch)
+            seen = _check_seen(model, files, found, path if path.is_file() else None)
+            tensors, texts = convert(found)
             unfinished = scratch / path.name
-            _write_safetensors(unfinished, tensors, texts)
+            _write_safetensors(unfinished, tensors, {**texts, **seen})
             unfinished.replace(path)
         finally:
             shutil.rmtree(scratch, ignore_errors=True)
     return _read_safetensors(path)
+
+
+def _check_seen(
+    model: str, files: Sequence[WeightFile], found: Mapping[str, Path], converted: Path | None
+) -> dict[str, str]:
+    """SHA-256 of the files for which none is published: the first one seen pins the file.
+
+    Embeddings in the cache carry no trace of such a file, so another one is refused.
+    """
+    unhashed = {file.name for file in files if not file.has_hash}
+    seen = {name: digest_of(found[name]) for name in unhashed & found.keys()}
+    before = _read_safetensors(converted)[1] if seen and converted is not None else {}
+    for name, digest in seen.items():
+        if before.get(name, digest) != digest:
+            raise WeightsError(
+                f"{found[name]} ({digest}) is not the file that {model!r} was used with before "
+                f"({before[name]}). To change it, remove {converted} and the cached embeddings."
+            )
+    return seen
 
 
 def _lock(path: Path) -> filelock.BaseFileLock:
@@ -276,12 +307,11 @@ def _download(model: str, file: WeightFile, target: Path) -> None:
     except WeightsError:
         target.unlink(missing_ok=True)
         raise
-    if not file.published_digest.startswith("sha256:"):
-        print(
-            f"otadtk: {file.name} of {model!r} is pinned by {file.published_digest}; "
-            f"what arrived has {digest_of(target)}",
-            file=sys.stderr,
-        )
+    print(
+        f"otadtk: fetched {target.name} for {model!r}: {digest_of(target)}, "
+        f"pinned by {file.published_digest}",
+        file=sys.stderr,
+    )
 
 
 def _http_download(url: str, target: Path) -> None:

@@ -48,6 +48,8 @@ def world(tmp_path: Path, write_clips: WriteClips, monkeypatch: pytest.MonkeyPat
     (tmp_path / "m4a" / "a.m4a").write_bytes(b"garbage")
     write_clips(tmp_path / "one", 1)
     (tmp_path / "table.csv").mkdir()
+    (tmp_path / "other.csv").write_text("file,cj\na.wav,1\n")
+    np.save(tmp_path / "given.npy", np.ones((3, 128)))
     (tmp_path / "pickle.pt").write_bytes(b"\x80\x04cos\nsystem\n.")
     return tmp_path
 
@@ -105,7 +107,52 @@ REFUSED = {
     ),
     "entropy of exact transport": (
         "logmel ref eval --coupling exact --divergence entropic",
-        *(2, "has no entropic divergence"),
+        *(2, "--divergence does nothing with --coupling exact"),
+    ),
+    "strictness of exact transport": (
+        "logmel ref eval --coupling exact --strict",
+        *(2, "--strict does nothing with --coupling exact"),
+    ),
+    "memory of slices": (
+        "logmel ref eval --coupling sliced --max-memory 1G",
+        *(2, "--max-memory does nothing with --coupling sliced"),
+    ),
+    "memory of the published arithmetic": (
+        "logmel ref eval --compat otadtk-0.1.2 --max-memory 1G",
+        *(2, "--max-memory does nothing with --compat"),
+    ),
+    "frames of another tool than the cache": (
+        "vggish ref eval --fad --import-cache kadtk --frames fadtk",
+        *(2, "holds no frames of 'fadtk'"),
+    ),
+    "frames of a cache with OTAD": (
+        "vggish ref eval --import-cache kadtk",
+        *(2, "the cache of kadtk holds frames"),
+    ),
+    "embedding again from a cache": (
+        "vggish ref eval --fad --import-cache kadtk --force-emb-encode",
+        *(2, "--force-emb-encode does nothing with --import-cache kadtk"),
+    ),
+    "weights for a cache": (
+        "vggish ref eval --fad --import-cache kadtk --weights no.pt",
+        *(2, "--weights does nothing with --import-cache kadtk"),
+    ),
+    "skipping in embeddings that are given": (
+        "given given.npy given.npy --on-error skip",
+        *(2, "--on-error skip does nothing with embeddings that are given"),
+    ),
+    "scores to stdout": ("logmel ref eval --csv -", 2, "name a file"),
+    "two outputs in one file": (
+        "logmel ref eval --diag-out x.csv --indiv x.csv",
+        *(2, "--indiv would overwrite what --diag-out writes"),
+    ),
+    "output in place of an input": (
+        "logmel given.npy eval --json given.npy",
+        *(2, "--json would overwrite given.npy"),
+    ),
+    "scores behind another table": (
+        "logmel ref eval --csv other.csv",
+        *(2, "other.csv is not a table of scores"),
     ),
     "scale of an approximation": (
         "logmel ref eval --coupling sliced --epsilon-scale mean_cost",

@@ -126,7 +126,7 @@ class TestLoadNetwork:
 
 @pytest.mark.parametrize("algorithm", ["md5", "git-blob-sha1", "revision", "sha256"])
 @pytest.mark.usefixtures("empty_cache")
-def test_first_download_shows_a_hash_that_was_not_known(
+def test_first_download_shows_the_hash_of_what_arrived(
     tmp_path: Path, algorithm: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "published").mkdir()
@@ -136,8 +136,40 @@ def test_first_download_shows_a_hash_that_was_not_known(
     file = WeightFile(path.name, Url(path.as_uri()), digest)
     spec = dataclasses.replace(spec_at(path), weights=(file,))
     load_network(spec, None, Small, names=names, left_out=[r"head\..*"])
-    shown = f"small.pt of 'small' is pinned by {digest}; what arrived has {digest_of(path)}"
-    assert (shown in capsys.readouterr().err) == (algorithm != "sha256")
+    shown = f"fetched small.pt for 'small': {digest_of(path)}, pinned by {digest}"
+    assert shown in capsys.readouterr().err
+    load_network(spec, None, Small)
+    assert "fetched" not in capsys.readouterr().err  # the conversion is here now
+
+
+def test_without_a_published_hash_the_first_file_counts(
+    tmp_path: Path, empty_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two files under one fingerprint would mix their embeddings in the cache."""
+    path, other = tmp_path / "small.pt", tmp_path / "other" / "small.pt"
+    other.parent.mkdir()
+    torch.save(published(), path)
+    torch.save({**published(), "a.bias": torch.zeros(2)}, other)
+    file = dataclasses.replace(spec_at(path).weights[0], digest="revision:abc")
+    spec = dataclasses.replace(spec_at(path), weights=(file,))
+
+    def load(own: Path) -> Small:
+        return load_network(spec, own, Small, names=names, left_out=[r"head\..*"])
+
+    assert load(path).both.bias.tolist() == load(path).both.bias.tolist() == [1.0, 1.0, 0.0, 0.0]
+    with pytest.raises(WeightsError, match="is not the file that 'small' was used with before"):
+        load(other)
+    monkeypatch.setenv("OTADTK_WEIGHTS", str(other.parent))
+    (said, sound), (_, converted_is_sound) = weights.check_present(spec.name, spec.weights)
+    assert "was used with before" in said
+    assert not sound
+    assert converted_is_sound
+    monkeypatch.setenv("OTADTK_WEIGHTS", str(path.parent))
+    assert weights.check_present(spec.name, spec.weights)[0] == (
+        *(f"{path}: no hash is published to check it against", True),
+    )
+    next(empty_cache.rglob("*.safetensors")).unlink()
+    assert load(other).both.bias.tolist() == [0.0] * 4
 
 
 class TestReadCheckpoint:

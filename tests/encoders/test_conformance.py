@@ -46,7 +46,8 @@ def shortened(encoder: Encoder) -> Encoder:
     module, name = owner
     layers = getattr(module, name)
     setattr(module, name, layers[:2])
-    short = copy.deepcopy(encoder)
+    # the layers themselves are shared: packed weights cannot be copied
+    short = copy.deepcopy(encoder, {id(layer): layer for layer in layers})
     setattr(module, name, layers)
     return short
 
@@ -89,6 +90,22 @@ def test_batches_equal_single_clips(encoder: Encoder) -> None:
     assert alone[0].frames.shape == (len(alone[0].weights), encoder.spec.dim)
     vectors = [encoder.pool([encoding]) for encoding in alone]
     assert torch.linalg.norm(vectors[0] - vectors[1]) > 1e-4 * torch.linalg.norm(vectors[0])
+
+
+@pytest.mark.parametrize("size", [2, 16])
+def test_shared_batches_of_accelerators(
+    encoder: Encoder, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where clips of one length share a batch, each gets what it gets alone, but for rounding."""
+    base = max(20_000, encoder.spec.sample_rate // 2)
+    lengths = [base, base + 777, base, base]
+    clips = [sound("engine", i, encoder.spec, length) for i, length in enumerate(lengths)]
+    alone = [encoder.encode_segments([clip])[0].frames for clip in clips]
+    monkeypatch.setattr("otadtk.encoders.batching._AT_ONCE", {"cpu": size})
+    for frames, encoding in zip(alone, encoder.encode_segments(clips), strict=True):
+        assert torch.allclose(
+            encoding.frames, frames, rtol=1e-4, atol=1e-5 * float(frames.abs().max())
+        )
 
 
 @pytest.mark.parametrize("encoder", ["vggish", "encodec", "clap"], indirect=True)

@@ -107,6 +107,14 @@ def test_find_narrows_the_table_and_is_undone(open_page: Open) -> None:
     assert page.locator("#count").inner_text() == "30 clips"
 
 
+def test_flags_of_the_audit_choose_rows(open_page: Open) -> None:
+    page = open_page()
+    page.locator("#flags").get_by_role("button", name="silent 1", exact=True).click()
+    assert names(page) == [NASTY]
+    page.locator("#flags").get_by_role("button", name="silent 1", exact=True).click()
+    assert page.locator("#count").inner_text() == "30 clips"
+
+
 def test_brushing_the_histogram_filters_the_table(open_page: Open) -> None:
     page = open_page()
     box = page.locator("#histogram .plot > svg").bounding_box()
@@ -161,8 +169,12 @@ def test_clicking_the_spectrogram_plays_from_there(open_page: Open) -> None:
     box = page.locator("#inspector .sound").bounding_box()
     assert box is not None
     page.mouse.click(box["x"] + 0.75 * box["width"], box["y"] + 80)
+    assert "Click to play from here." in page.locator("#tip").inner_text()
     assert playing(page) == NASTY_IMAGE
     assert page.evaluate(f"{AUDIO}.currentTime") >= 1.5
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    assert page.evaluate(f"{AUDIO}.currentTime") < 1.5
 
 
 def test_names_are_text(open_page: Open) -> None:
@@ -227,6 +239,7 @@ def test_a_phone_shows_the_clip_under_its_row(open_page: Open) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.locator("tbody tr").nth(1).click()
     assert page.locator("tr.open #inspector h3").inner_text() == names(page)[1]
+    assert page.locator("tr[aria-current] .c-name").evaluate("cell => cell.offsetWidth") > 150
     page.locator("tr.open .play").first.click()
     assert playing(page) == names(page)[1]
     assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -13,6 +13,7 @@ import soundfile
 
 from otadtk.cli.compare import main
 from otadtk.synthesis import synthesise
+from tests.report.test_browser import until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -71,8 +72,7 @@ def test_clips_that_differ_most_come_first(
     assert page.locator("#ranking tbody tr").count() == 2
     assert page.locator("#groups tbody tr").count() == 2
     page.locator("#different .play").first.click()
-    page.wait_for_timeout(400)
-    assert page.evaluate("document.getElementById('audio').currentTime") > 0
+    until(page, "document.getElementById('audio').currentTime > 0")
     from axe_playwright_python.sync_playwright import Axe
 
     axe = Axe().run(page, options={"resultTypes": ["violations"]})

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import re
+import shutil
 from pathlib import Path
+from urllib.parse import unquote_to_bytes
 
 import numpy as np
 import pytest
 
 from otadtk import OTAD, UsageError
 from otadtk.cli.score import main
+from otadtk.embed import EmbeddingSet, LazyEncoder
+from otadtk.encoders.signal import with_signal
 from otadtk.report import clips, page
 from otadtk.report.content import project, relative_costs
 from otadtk.report.page import ReportOptions, gather_content, write_page
+from otadtk.report.summary import summarise
 from otadtk.resampling import Floor, Interval, Limit
 from tests.report.conftest import NASTY, NASTY_IMAGE, NASTY_KIND, Scored
 
@@ -79,7 +85,7 @@ def test_statistics_stand_in_the_summary(scored: Scored, tmp_path: Path) -> None
     )
     content = gather_content(scored.diagnostics, options)
     text = write_page(content, tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "p = 0.005): the sets differ" in text
+    assert "p\u00a0=\u00a00.005): the sets differ" in text
     assert f"{0.9 * score:.3f} – {1.1 * score:.3f}" in text
     assert "otadtk yamnet &lt;a&gt; b" in text
     chance = dataclasses.replace(options.floor, p_value=0.4)  # type: ignore[type-var]
@@ -134,6 +140,54 @@ def test_embeddings_whose_audio_has_gone_still_have_a_page(scored: Scored, tmp_p
     found = numbers(bare.to_html(tmp_path / "bare.html"))
     assert found["details"] == {}
     assert len(found["evaluated"]["names"]) == 30
+    assert found["audio"]["evaluated"] is None  # nothing to play
+
+
+def test_odd_names_are_shown_and_still_found(scored: Scored, tmp_path: Path) -> None:
+    source = scored.folder / "reference" / "bell" / "bell #00.wav"
+    odd = ["new\nline.wav", "turned \u202egnp.wav", os.fsdecode(b"byte \xff.wav"), '🎧 "é".wav']
+    for name in odd:
+        shutil.copy(source, tmp_path / name)
+    metric = OTAD("logmel", cache_dir=tmp_path / ".cache")
+    diagnostics = metric.diagnose(scored.folder / "reference" / "bell", tmp_path)
+    found = numbers(diagnostics.to_html(tmp_path / "page.html"))["evaluated"]
+    shown = ["new\\nline.wav", "turned \\u202egnp.wav", "byte \\udcff.wav", odd[3]]
+    assert sorted(found["names"]) == sorted(shown)
+    for j, name in enumerate(found["names"]):
+        path = unquote_to_bytes(found["links"].get(str(j), name))
+        assert (tmp_path / os.fsdecode(path)).is_file()
+
+
+def test_fad_and_kad_stand_on_the_encoders_own_vectors(scored: Scored) -> None:
+    evidence = scored.diagnostics.evidence
+    assert evidence is not None
+    spec = with_signal(evidence.encoder.spec)
+
+    def beside(side: EmbeddingSet, value: float) -> EmbeddingSet:
+        features = np.full((len(side.files), spec.dim - side.vectors.shape[1]), value)
+        vectors = np.concatenate([side.vectors, features.astype(np.float32)], axis=1)
+        return dataclasses.replace(side, vectors=vectors)
+
+    wider = dataclasses.replace(
+        evidence,
+        encoder=LazyEncoder(spec),
+        reference=beside(evidence.reference, 0.0),
+        evaluated=beside(evidence.evaluated, 1.0),
+    )
+    scores = [summarise(scored.diagnostics, e, {}, None).scores for e in (evidence, wider)]
+    assert scores[0] == scores[1]
+
+
+def test_silence_that_costs_little_is_said(scored: Scored) -> None:
+    evidence = scored.diagnostics.evidence
+    assert evidence is not None
+    assert summarise(scored.diagnostics, evidence, {}, None).notes == ()
+    silent = [k for k, flags in enumerate(scored.diagnostics.flags) if "silent" in flags]
+    costs = scored.diagnostics.cj.copy()
+    costs[silent] = 0.0
+    cheap = dataclasses.replace(scored.diagnostics, cj=costs)
+    (note,) = summarise(cheap, evidence, {}, None).notes
+    assert note.startswith("The silent clip costs little by this metric (rank 30 of 30 at worst)")
 
 
 def test_twins_everywhere_cost_nothing(scored: Scored, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import soundfile
 import torch
 from torch import nn
 
-from otadtk import FAD, KAD, OTAD, compute_fad, compute_kad
+from otadtk import FAD, KAD, OTAD, compute_fad, compute_kad, evaluate
 from otadtk.cli.score import main as score
 from otadtk.embed import LazyEncoder, embed
 from otadtk.encoders import Encoder, EncoderSpec, Encoding, get_spec
@@ -179,10 +179,30 @@ def test_kadtk_layout_and_back(
     assert len(read.frames) == 24
     assert "24 frames (kadtk)" in read.note
     there = [read_cache(folder, spec, "kadtk").points for folder in folders]
-    found = KAD("vggish", import_cache="kadtk").score(*folders)
+    assert read.frame_counts == (3,) * 8
+    metric = KAD("vggish", import_cache="kadtk")
+    floor = evaluate(metric, *folders, null=9).statistics.floor
+    assert floor is not None, "clips are dealt out with their frames"
+    found = metric.score(*folders)
     assert found == pytest.approx(compute_kad(*there))
     with pytest.raises(UsageError, match="OTAD compares clips"):
-        OTAD("vggish", variant="raw", import_cache="kadtk").score(*folders)
+        OTAD("vggish", variant="raw", import_cache="kadtk")
+
+
+def test_published_statistics_against_a_cache(folders: Folders, tmp_path: Path) -> None:
+    """REF is a file of fadtk, EVAL what fadtk has cached: frames are fadtk's without being named."""
+    rng = np.random.default_rng(0)
+    frames = rng.normal(size=(8, 5, 128)).astype(np.float16)
+    cache = folders[1] / "embeddings" / "vggish"
+    cache.mkdir(parents=True)
+    for file, array in zip(sorted(folders[1].glob("*.wav")), frames, strict=True):
+        np.save(cache / f"{file.stem}.npy", array)
+    reference = rng.normal(size=(300, 128))
+    moments = {"vggish.mu": reference.mean(axis=0), "vggish.cov": np.cov(reference.T)}
+    np.savez(tmp_path / "ref.npz", **moments)
+    found = FAD("vggish", import_cache="fadtk").score(tmp_path / "ref.npz", folders[1])
+    expected = compute_fad(reference, frames.reshape(-1, 128).astype(np.float32))
+    assert found == pytest.approx(expected, rel=1e-4)
 
 
 def test_cache_of_otadtk_012(folders: Folders, rng: np.random.Generator) -> None:
@@ -195,7 +215,7 @@ def test_cache_of_otadtk_012(folders: Folders, rng: np.random.Generator) -> None
     embedded = metric.embed(folders[0])
     assert np.array_equal(embedded.vectors[3], np.load(folders[0] / "embedding/panns/003.npy"))
     assert metric.score(*folders) > 0
-    with pytest.raises(UsageError, match="no cache of 'audiomae'"):
+    with pytest.raises(UsageError, match="no cache for 'audiomae'"):
         OTAD("audiomae", variant="raw", import_cache="otadtk-0.1.2").embed(folders[0])
 
 

@@ -45,6 +45,9 @@ def test_exported_sets_score_as_their_audio(
     embedded = OTAD("logmel").embed(exported)
     if suffix != "npy":
         assert embedded.files[2] == exported / "002.wav"
+        assert embedded.digests == OTAD("logmel").embed(folders[0]).digests
+        assert score(["yamnet", str(exported), str(folders[1])]) == 2
+        assert "was made by 'logmel'" in capsys.readouterr().err
     assert embedded.vectors.dtype == np.float32
 
 

@@ -11,6 +11,8 @@ from otadtk.cli.json_output import emit_json, json_file
 from otadtk.errors import AudioError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from otadtk.audit import PairAudit
     from otadtk.embed import EmbeddingSet
     from otadtk.engine import Engine
@@ -46,21 +48,48 @@ def describe(metric: AudioMetric, reference: EmbeddingSet, evaluated: EmbeddingS
     """Notes on what is being compared: counts, files left out, what the audit found."""
     from otadtk.audit import audit_sets
 
-    for name, side in {"reference": reference, "evaluated": evaluated}.items():
-        cached = len(side.files) - side.encoded
-        clips = "clip" if len(side.files) == 1 else "clips"
-        if side.note:
-            logger.info("%s: %s", name, side.note)
-        else:
-            logger.info("%d %s %s (%d from the cache)", len(side.files), name, clips, cached)
-    minimum = metric.spec.minimum_samples / metric.spec.sample_rate
-    audit = audit_sets(reference, evaluated, minimum_seconds=minimum)
+    _describe_set("reference", reference)
+    _describe_set("evaluated", evaluated)
+    audit = audit_sets(reference, evaluated, minimum_seconds=_minimum_seconds(metric))
     for line in audit.warnings():
         logger.warning("%s", line)
     older = audit.reference.unknown + audit.evaluated.unknown
     if older:
         logger.info("nothing is known of the loudness of %d clips (no audio, or old cache)", older)
     return audit
+
+
+def describe_systems(
+    metric: AudioMetric, reference: EmbeddingSet, systems: Mapping[str, EmbeddingSet]
+) -> dict[str, PairAudit]:
+    """The same for several evaluated sets; what is odd about the reference is said once."""
+    from otadtk.audit import audit_sets
+
+    audits = {
+        name: audit_sets(reference, side, minimum_seconds=_minimum_seconds(metric))
+        for name, side in systems.items()
+    }
+    _describe_set("reference", reference)
+    for line in next(iter(audits.values())).reference_warnings():
+        logger.warning("%s", line)
+    for name, audit in audits.items():
+        _describe_set("evaluated", systems[name], f" of {name}")
+        for line in audit.evaluated_warnings():
+            logger.warning("%s: %s", name, line)
+    return audits
+
+
+def _minimum_seconds(metric: AudioMetric) -> float:
+    return metric.spec.minimum_samples / metric.spec.sample_rate
+
+
+def _describe_set(name: str, side: EmbeddingSet, of: str = "") -> None:
+    cached = len(side.files) - side.encoded
+    clips = "clip" if len(side.files) == 1 else "clips"
+    if side.note:
+        logger.info("%s%s: %s", name, of, side.note)
+    else:
+        logger.info("%d %s %s%s (%d from the cache)", len(side.files), name, clips, of, cached)
 
 
 def audit_only(options: argparse.Namespace, engine: Engine | None = None) -> None:

@@ -7,7 +7,7 @@ import logging
 import shlex
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -152,10 +152,23 @@ def positive_float(text: str) -> float:
     return number
 
 
+def check_outputs(outputs: Mapping[str, Path | None], inputs: Sequence[Path | None]) -> None:
+    """Refuse before any work outputs, by their options, that cannot be written or clash."""
+    owners = {path.resolve(): str(path) for path in inputs if path is not None}
+    for flag, path in outputs.items():
+        check_output(path)
+        if path is not None and path.resolve() in owners:
+            raise UsageError(f"{flag} would overwrite {owners[path.resolve()]}; name another file.")
+        if path is not None:
+            owners[path.resolve()] = f"what {flag} writes"
+
+
 def check_output(path: Path | None) -> None:
     """Refuse an output path that cannot be written before any work is done."""
     if path is None:
         return
+    if str(path) == "-":
+        raise UsageError("- stands for stdout with --json only; name a file.")
     if path.is_dir():
         raise UsageError(f"{path} is a folder; name a file to write.")
     if path.exists() and not path.is_file():  # a device would be replaced by a file

@@ -8,21 +8,28 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from otadtk.cli.auditing import describe_systems
 from otadtk.cli.command import (
     EXIT_CODES,
     add_common_options,
     add_source_options,
-    check_output,
+    check_outputs,
     execute,
     seed_number,
 )
 from otadtk.cli.engines import add_engine_options, chosen_engine
 from otadtk.cli.json_output import add_json_option, emit_json, json_file
-from otadtk.cli.options import add_metric_options, check_metric_options, make_metrics
+from otadtk.cli.options import (
+    add_metric_options,
+    check_metric_options,
+    check_source_options,
+    make_metrics,
+)
 from otadtk.cli.reporting import add_page_options, check_page_options, write_comparison
 from otadtk.errors import NotConvergedError, UsageError
 
 if TYPE_CHECKING:
+    from otadtk.audit import PairAudit
     from otadtk.comparison import Comparison
     from otadtk.engine import Engine
 
@@ -40,7 +47,7 @@ def _parser() -> argparse.ArgumentParser:
         usage="%(prog)s MODEL REF A B [C ...] [options]\n"
         "       %(prog)s -m MODEL,MODEL REF A B [C ...] [options]",
         description="Rank systems by their distance from a reference, with the difference of each "
-        "to the next, its 95 %% interval and the probability that the order is right.",
+        "to the next, its 95 % interval and the probability that the order is right.",
         epilog=EXIT_CODES,
     )
     parser.add_argument("places", nargs="+", metavar="PLACE", help="[MODEL] REF A B [C ...]")
@@ -71,9 +78,14 @@ def _compare(options: argparse.Namespace, engine: Engine | None) -> None:
 
     check_metric_options(options)
     check_page_options(options)
-    check_output(json_file(options))
     models, reference_place, systems = _places(options)
-    comparisons = []
+    check_outputs(
+        {"--json": json_file(options), "--report": options.report},
+        [reference_place, *systems.values(), options.groups],
+    )
+    check_source_options(options, [reference_place, *systems.values()])
+    comparisons, notes = [], []
+    audits: dict[str, PairAudit] = {}
     for model in models:
         metrics = make_metrics(options, model, engine)
         references = embed_once(metrics, reference_place, workers=options.workers)
@@ -81,6 +93,9 @@ def _compare(options: argparse.Namespace, engine: Engine | None) -> None:
             name: embed_once(metrics, place, workers=options.workers)
             for name, place in systems.items()
         }
+        if not audits:  # those of the first model
+            first = {name: found[0] for name, found in sets.items()}
+            audits = describe_systems(metrics[0], references[0], first)
         for number, metric in enumerate(metrics):
             sides = {name: found[number] for name, found in sets.items()}
             comparison = compare(
@@ -91,9 +106,10 @@ def _compare(options: argparse.Namespace, engine: Engine | None) -> None:
             )
             if options.strict and not comparison.converged:
                 raise NotConvergedError(f"{metric.name} with {model} has not converged (--strict)")
-            for note in comparison.notes():
-                logger.warning("%s", note)
+            notes += comparison.notes()
             comparisons.append(comparison)
+    for note in dict.fromkeys(notes):
+        logger.warning("%s", note)
     if options.json != "-":
         _print_table(comparisons)
     if options.json is not None or options.report is not None:
@@ -103,6 +119,7 @@ def _compare(options: argparse.Namespace, engine: Engine | None) -> None:
             comparisons,
             reference=reference_place,
             systems=systems,
+            audits=audits,
             command=options.command_line,
             seed=options.seed or 0,
         )

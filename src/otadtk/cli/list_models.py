@@ -65,18 +65,18 @@ def _check() -> None:
     from otadtk.errors import WeightsError
     from otadtk.weights import check_present
 
-    bad = []
+    bad = 0
     for name in list_models():
         if name in plug_ins() or not (spec := get_spec(name)).weights:
             continue
         findings = check_present(spec.name, spec.weights)
-        for place, fault in findings:
-            print(f"{name}: {place}: {fault or 'sound'}")
-            bad += [fault] if fault else []
+        for said, sound in findings:
+            print(f"{name}: {said}")
+            bad += not sound
         if not findings:
             print(f"{name}: not here yet")
     if bad:
-        raise WeightsError(f"{len(bad)} weight file(s) are not what they should be.")
+        raise WeightsError(f"{bad} weight file(s) are not what they should be.")
 
 
 def _fetch(name: str) -> None:

@@ -26,15 +26,21 @@ def _parser() -> argparse.ArgumentParser:
         epilog=EXIT_CODES,
     )
     parser.add_argument("document", metavar="FILE.json", help="the document, or - for stdin")
+    parser.add_argument(
+        *("--latex",),
+        action="store_true",
+        help="the paragraph for a LaTeX file, with \\cite and escaped signs",
+    )
     add_version(parser)
     return parser
 
 
 def _run(options: argparse.Namespace) -> None:
-    from otadtk.methods import bibtex, methods_paragraph
+    from otadtk.methods import bibtex, latex, methods_paragraph
 
     document = _read(options.document)
-    print(methods_paragraph(document), bibtex(document), sep="\n\n")
+    paragraph = methods_paragraph(document)
+    print(latex(paragraph) if options.latex else paragraph, bibtex(document), sep="\n\n")
 
 
 def _read(place: str) -> dict[str, Any]:
@@ -43,6 +49,8 @@ def _read(place: str) -> dict[str, Any]:
         document = json.loads(text)
     except FileNotFoundError as error:
         raise UsageError(f"There is no file {place}.") from error
+    except OSError as error:
+        raise UsageError(f"{place} cannot be read: {error.strerror}.") from error
     except (ValueError, RecursionError) as error:
         raise UsageError(f"{place} is not JSON: {error}.") from error
     schema = document.get("schema") if isinstance(document, dict) else None

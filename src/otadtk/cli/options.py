@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,12 @@ _OWNERS = {
     "kad": ("bandwidth",),
 }
 """The metric that each option speaks to."""
+_IDLE = {
+    "exact": ("epsilon", "divergence", "strict"),
+    "sliced": ("epsilon", "divergence", "strict", "max_memory"),
+    "minibatch": ("max_memory",),
+}
+"""What a coupling has no use for."""
 
 
 def add_metric_options(parser: argparse.ArgumentParser) -> None:
@@ -106,8 +113,30 @@ def check_metric_options(options: argparse.Namespace) -> None:
                 raise UsageError(
                     f"{flag} belongs to {owner.upper()}; remove it or add {owner} to --metrics."
                 )
-    if options.coupling in ("exact", "sliced") and options.epsilon is not None:
-        raise UsageError(f"--epsilon does nothing with --coupling {options.coupling}; remove it.")
+    for name in _IDLE.get(options.coupling, ()):
+        if getattr(options, name, None) not in (None, False):
+            flag = "--" + name.replace("_", "-")
+            raise UsageError(f"{flag} does nothing with --coupling {options.coupling}; remove it.")
+    if options.compat is not None and options.max_memory is not None:
+        raise UsageError("--max-memory does nothing with --compat; remove it.")
+
+
+def check_source_options(options: argparse.Namespace, places: Sequence[Path]) -> None:
+    """The same for what belongs to embedding, where nothing is embedded."""
+    from otadtk.sources import holds_embeddings
+
+    why = f"--import-cache {options.import_cache}"
+    if options.import_cache is None:
+        if not all(holds_embeddings(place) for place in places):
+            return
+        why = "embeddings that are given"
+    for flag, given in {
+        "--force-emb-encode": options.force_emb_encode,
+        "--on-error skip": options.on_error != "fail",
+        "--weights": options.weights is not None,
+    }.items():
+        if given:
+            raise UsageError(f"{flag} does nothing with {why}; remove it.")
 
 
 def make_metrics(

@@ -15,14 +15,19 @@ from otadtk.cli.command import (
     EXIT_CODES,
     add_common_options,
     add_source_options,
-    check_output,
+    check_outputs,
     execute,
     positive_int,
     seed_number,
 )
 from otadtk.cli.engines import add_engine_options, chosen_engine
 from otadtk.cli.json_output import add_json_option, emit_json, json_file
-from otadtk.cli.options import add_metric_options, check_metric_options, make_metrics
+from otadtk.cli.options import (
+    add_metric_options,
+    check_metric_options,
+    check_source_options,
+    make_metrics,
+)
 from otadtk.cli.reporting import add_report_options, check_report_options, write_reports
 from otadtk.cli.worst import print_worst
 from otadtk.errors import NotConvergedError, UsageError
@@ -36,6 +41,7 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_TOP_K = 10
 DEFAULT_NULL = 200
+_COLUMNS = ("metric", "model", "variant", "ref", "eval", "score", "time")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -117,8 +123,16 @@ def _score(options: argparse.Namespace, engine: Engine | None) -> None:
     from otadtk.scoring import embed_once, evaluate
 
     _check_combination(options)
-    for path in (options.diag_out, options.indiv, options.csv, json_file(options)):
-        check_output(path)
+    outputs = {
+        "--diag-out": options.diag_out,
+        "--indiv": options.indiv,
+        "--csv": options.csv,
+        "--json": json_file(options),
+        "--report": options.report,
+    }
+    check_outputs(outputs, [options.ref, options.eval, options.labels, options.groups])
+    _check_table(options.csv)
+    check_source_options(options, [options.ref, options.eval])
     metrics = make_metrics(options, options.model, engine)
     references = embed_once(metrics, options.ref, workers=options.workers)
     evaluated = embed_once(metrics, options.eval, workers=options.workers)
@@ -212,12 +226,24 @@ def _row(evaluation: Evaluation, options: argparse.Namespace) -> list[object]:
     return [*what, evaluation.score, evaluation.seconds]
 
 
+def _check_table(path: Path | None) -> None:
+    """Refuse to append scores to a file that is another table, or none."""
+    if path is None or not path.exists() or path.stat().st_size == 0:
+        return
+    with path.open("rb") as file:
+        first = file.readline(200).rstrip()
+    if first != ",".join(_COLUMNS).encode():
+        raise UsageError(
+            f"{path} is not a table of scores: its first line is not {','.join(_COLUMNS)}."
+        )
+
+
 def _append_row(path: Path, row: Sequence[object]) -> None:
     """Append to the CSV, with its header when the file is new, in one write."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     if not path.exists() or path.stat().st_size == 0:
-        writer.writerow(["metric", "model", "variant", "ref", "eval", "score", "time"])
+        writer.writerow(_COLUMNS)
     writer.writerow(row)
     with path.open("ab") as file:
         file.write(text.getvalue().encode("utf-8", "surrogateescape"))

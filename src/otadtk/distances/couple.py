@@ -32,8 +32,12 @@ class Coupler:
         budget: Budget,
         dtype: torch.dtype,
         progress: Progress,
+        *,
+        tight: bool = True,
     ) -> None:
+        """``tight`` bounds of a sharp cross term cost a linear system; without, they are looser."""
         self.epsilon, self.tolerance = epsilon, tolerance
+        self.tight = tight
         self.max_iterations, self.budget = max_iterations, budget
         self.dtype, self.progress = dtype, progress
 
@@ -120,4 +124,5 @@ class Coupler:
         return certify(
             plan, a.numpy(), b.numpy(), cost, self.epsilon,
             tolerance=self.tolerance, rounding=rounding, iterations=iterations, regime=regime,
+            correct=self.tight or regime != "sharp" or cost.symmetric,
         )  # fmt: skip

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import numpy as np
 import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
@@ -62,7 +63,8 @@ class _SinkhornBetween:
             epsilon *= cost_scale(cost, a, b, settings.epsilon_scale)
         budget = plan_memory(*cost.shape, self._dim, 4, settings.max_memory)
         coupler = Coupler(
-            *(epsilon, REPLICATE_TOLERANCE, _MAX_ITERATIONS, budget, cost.dtype, _nobody)
+            *(epsilon, REPLICATE_TOLERANCE, _MAX_ITERATIONS, budget, cost.dtype, _nobody),
+            tight=False,
         )
         value = self._value(coupler.couple_costs(cost, a, b, "xy"))
         own = self._self_term(coupler, rows, a) + self._self_term(coupler, columns, b)
@@ -95,17 +97,18 @@ def frechet_between(points: ArrayLike | Tensor) -> SubsetDistance:
         n, m = len(i), len(j)
         if costs is None or min(n, m) > pool.shape[1]:
             return frechet_distance(pool[i], pool[j])
-        rows, columns = torch.from_numpy(i), torch.from_numpy(j)
-        block = costs.index_select(0, rows)
-        within_x = float(block.index_select(1, rows).sum())
-        within_y = float(costs.index_select(0, columns).index_select(1, columns).sum())
-        block = block.index_select(1, columns)
-        shift = float(block.mean()) - within_x / (2 * n * n) - within_y / (2 * m * m)
+        rows, columns = (torch.from_numpy(np.sort(side)) for side in (i, j))  # read in order
+        drawn = torch.zeros(len(pool), 2, dtype=torch.float64)
+        drawn[:, 0].index_add_(0, rows, torch.ones(n, dtype=torch.float64))
+        drawn[:, 1].index_add_(0, columns, torch.ones(m, dtype=torch.float64))
+        within_x, across, _, within_y = (drawn.T @ costs @ drawn).flatten().tolist()
+        shift = across / (n * m) - within_x / (2 * n * n) - within_y / (2 * m * m)
         traces = within_x / (2 * n * (n - 1)) + within_y / (2 * m * (m - 1))
-        block = block - block.mean(dim=0)
+        block = costs.index_select(0, rows).index_select(1, columns)
+        block -= block.mean(dim=0)
         block -= block.mean(dim=1, keepdim=True)
         overlap = 0.5 * nuclear_norm(block, direct=False) / math.sqrt((n - 1) * (m - 1))
-        return max(0.0, shift + traces - 2.0 * overlap)
+        return max(0.0, float(shift + traces - 2.0 * overlap))
 
     return distance
 

@@ -9,6 +9,7 @@ import torch
 
 Network = Callable[[torch.Tensor], torch.Tensor]
 
+_AT_ONCE = {"cpu": 1}
 _AT_ONCE_ON_ACCELERATORS = 16
 
 
@@ -30,7 +31,8 @@ def by_shape(network: Network, inputs: Sequence[torch.Tensor]) -> list[torch.Ten
     On the CPU each goes alone: a transformer or convolution over seconds of audio fills a core by
     itself (batches of 4 and 8 were no faster), and alone means the same bits in any company.
     """
-    size = 1 if all(x.device.type == "cpu" for x in inputs) else _AT_ONCE_ON_ACCELERATORS
+    device = inputs[0].device.type if inputs else "cpu"
+    size = _AT_ONCE.get(device, _AT_ONCE_ON_ACCELERATORS)
     alike: dict[torch.Size, list[int]] = defaultdict(list)
     for index, x in enumerate(inputs):
         alike[x.shape].append(index)

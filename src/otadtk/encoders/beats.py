@@ -20,7 +20,7 @@ import torch
 from torch import nn
 
 from otadtk import weights
-from otadtk.encoders.attention import SelfAttention
+from otadtk.encoders.attention import SelfAttention, pack_dense_layers
 from otadtk.encoders.batching import by_shape
 from otadtk.encoders.checkpoint import (
     WEIGHT_NORM_NAMES,
@@ -123,6 +123,7 @@ class BeatsEncoder(Encoder):
     def __init__(self, spec: EncoderSpec, device: torch.device, network: BeatsNetwork) -> None:
         super().__init__(spec, device)
         self.network = network.to(device)
+        pack_dense_layers(self.network, device)
 
     @torch.inference_mode()
     def encode_segments(self, segments: Sequence[torch.Tensor]) -> list[Encoding]:

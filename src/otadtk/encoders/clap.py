@@ -20,7 +20,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from otadtk.encoders.attention import FeedForward, SelfAttention
+from otadtk.encoders.attention import FeedForward, SelfAttention, pack_dense_layers
 from otadtk.encoders.batching import by_shape
 from otadtk.encoders.checkpoint import load_network
 from otadtk.encoders.frontend import decibels, power_spectrogram, slaney_mel_matrix
@@ -161,6 +161,7 @@ class ClapEncoder(Encoder):
     def __init__(self, spec: EncoderSpec, device: torch.device, network: ClapNetwork) -> None:
         super().__init__(spec, device)
         self.network = network.to(device)
+        pack_dense_layers(self.network, device)
 
     @torch.inference_mode()
     def encode_segments(self, segments: Sequence[torch.Tensor]) -> list[Encoding]:

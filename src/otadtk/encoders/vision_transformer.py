@@ -14,7 +14,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from otadtk.encoders.attention import FeedForward, SelfAttention
+from otadtk.encoders.attention import FeedForward, SelfAttention, pack_dense_layers
 from otadtk.encoders.batching import by_shape
 from otadtk.encoders.frontend import KALDI_HOP, KALDI_WINDOW, kaldi_filter_bank, kaldi_frames
 from otadtk.encoders.spec import Encoder, EncoderSpec, Encoding
@@ -85,6 +85,7 @@ class SpectrogramEncoder(Encoder):
     ) -> None:
         super().__init__(spec, device)
         self.network = network.to(device)
+        pack_dense_layers(self.network, device)
 
     @abstractmethod
     def embed(self, energies: torch.Tensor) -> torch.Tensor:

@@ -15,6 +15,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from otadtk.encoders.attention import pack_dense_layers
 from otadtk.encoders.batching import by_shape
 from otadtk.encoders.checkpoint import WEIGHT_NORM_NAMES, fold_weight_norms, load_network
 from otadtk.encoders.post_norm import DIM, PostNormTransformer
@@ -61,6 +62,7 @@ class Wav2Vec2Encoder(Encoder):
     def __init__(self, spec: EncoderSpec, device: torch.device, network: Wav2Vec2Network) -> None:
         super().__init__(spec, device)
         self.network = network.to(device)
+        pack_dense_layers(self.network, device)
 
     @torch.inference_mode()
     def encode_segments(self, segments: Sequence[torch.Tensor]) -> list[Encoding]:

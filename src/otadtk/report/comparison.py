@@ -86,8 +86,9 @@ def write_comparison_report(
         "systems": [
             {
                 "name": readable(side.system.name),
-                "folder": link_to(side.clips.root, path),
+                "folder": link_to(side.clips, path),
                 "names": {str(row[k]): side.clips.names[row[k]] for row in different},
+                "links": side.clips.links,
             }
             for k, side in enumerate(sides)
         ],
@@ -102,10 +103,11 @@ def write_comparison_report(
         "details": {key: found.to_dict() for key, found in details.items()},
         "audio": {"mode": options.audio},
     }
+    systems = [Path(side.system.name).name for side in sides]
     text = render_template(
         "compare.html",
         SCRIPTS,
-        title=readable(" against ".join(Path(s.system.name).name for s in sides)),
+        title=readable(f"{', '.join(systems[:-1])} and {systems[-1]}"),
         comparisons=comparisons,
         scales=[_scale(comparison) for comparison in comparisons],
         systems=[readable(side.system.name) for side in sides],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import os
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,8 @@ WORST_SHOWN = 100
 OTHERS_SHOWN = 12
 """Best matches, and reference clips that nobody comes near."""
 PARTNERS_SHOWN = 3
+_LEAST_SHARE = 0.001
+"""A smaller share of a clip's mass is no partner."""
 _MOST_PARTNERS = 2_000
 """Clips, worst first, whose partners are read off the plan: each costs N·d."""
 
@@ -39,16 +42,27 @@ class ClipSet:
     """One side of the comparison as the page lists it."""
 
     names: list[str]
+    links: dict[int, str]
+    """Paths below the root, quoted for a URL, of clips whose name is not shown as it is."""
     root: Path
     points: NDArray[np.float32]
     """Clip vectors in the space of the metric."""
+    audible: bool
+    """Whether there is audio behind the embeddings."""
 
     @classmethod
     def of(cls, embedded: EmbeddingSet, evidence: Evidence) -> ClipSet:
         """The clips of an embedded set, named by their path below the folder they share."""
         root = common_root(embedded.files)
-        names = [readable(relative_name(file, root)) for file in embedded.files]
-        return cls(names, root, adapted(embedded.vectors, evidence.adapter))
+        paths = [relative_name(file, root) for file in embedded.files]
+        names = [readable(path) for path in paths]
+        links = {
+            i: quote(os.fsencode(path))
+            for i, (path, name) in enumerate(zip(paths, names, strict=True))
+            if path != name
+        }
+        audible = any(audit is not None for audit in embedded.audits)
+        return cls(names, links, root, adapted(embedded.vectors, evidence.adapter), audible)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +103,7 @@ def gather(diagnostics: OTADDiagnostics, evidence: Evidence, *, sounds: bool) ->
         assert shares is not None
         column = shares(j)
         nearest = np.argsort(-column, kind="stable")[:PARTNERS_SHOWN]
-        partners[j] = [(int(i), float(column[i])) for i in nearest if column[i] > 0]
+        partners[j] = [(int(i), float(column[i])) for i in nearest if column[i] >= _LEAST_SHARE]
     for j in [*worst.tolist(), *best.tolist()]:
         along = shares(j) if shares is not None else None
         wanted.append(Wanted(f"e{j}", evidence.evaluated, j, along))
@@ -117,14 +131,22 @@ def relative_costs(costs: Costs) -> tuple[Costs, str]:
 
 
 def readable(text: str) -> str:
-    """Text that can be written as UTF-8: bytes of odd file names become escapes."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+    """Text that shows what it is: line breaks, marks that turn it round, bytes that are no text."""
+    return "".join(map(_visible, text.encode("utf-8", "backslashreplace").decode("utf-8")))
 
 
-def link_to(root: Path, page: Path) -> str:
-    """The URL of a folder as seen from the page, relative, with a slash at its end."""
-    relative = os.path.relpath(root, page.parent)
-    return quote(Path(relative).as_posix().encode("utf-8", "surrogateescape")) + "/"
+def _visible(character: str) -> str:
+    joins = character in "\u200c\u200d"  # parts of letters and of emoji
+    hidden = unicodedata.category(character) in ("Cc", "Cf", "Zl", "Zp") and not joins
+    return character.encode("unicode_escape").decode("ascii") if hidden else character
+
+
+def link_to(clips: ClipSet, page: Path) -> str | None:
+    """The URL of the clips' folder as seen from the page, relative; ``None`` without audio."""
+    if not clips.audible:
+        return None
+    relative = os.path.relpath(clips.root, page.parent)
+    return quote(os.fsencode(Path(relative).as_posix())) + "/"
 
 
 def number(value: float | None, digits: int = 6) -> float | None:
@@ -173,6 +195,7 @@ def clip_block(table: ClipTable, flags: Sequence[Sequence[str]], cj: Costs) -> d
     return {
         "evaluated": {
             "names": table.evaluated.names,
+            "links": table.evaluated.links,
             "cj": numbers(cj, 7),
             "relative": numbers(table.relative),
             "flags": [list(names) for names in flags],
@@ -182,6 +205,7 @@ def clip_block(table: ClipTable, flags: Sequence[Sequence[str]], cj: Costs) -> d
         },
         "reference": {
             "names": table.reference.names,
+            "links": table.reference.links,
             "relative": numbers(table.reference_relative),
             "x": x[:split],
             "y": y[:split],

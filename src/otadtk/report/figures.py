@@ -93,41 +93,58 @@ def _histogram(content: ReportContent, axes: Axes) -> None:
         for bar in drawn[2][1]:
             bar.set_hatch("////")
         median = float(np.median(parts[0]))
-    axes.axvline(median, color=_INK, linestyle="--", linewidth=0.8, label="median")
+    named = "median" if len(bad) == 0 else "clean median"
+    axes.axvline(median, color=_INK, linestyle="--", linewidth=0.8, label=named)
     axes.set_xscale("log")
+    _plain_ticks(axes.xaxis, float(positive.min()), float(positive.max()))
     axes.set_xlabel(f"cost over the {content.table.typical}")
     axes.set_ylabel("clips")
     axes.legend()
 
 
+def _plain_ticks(axis: Any, low: float, high: float) -> None:
+    """Numbers such as 0.5, 1 and 2 on a log axis, where powers of ten would be too few."""
+    if high > 1000 * low:
+        return
+    steps = [step * 10.0**k for k in range(-6, 7) for step in (1, 2, 5)]
+    ticks = [tick for tick in steps if low <= tick <= high]
+    axis.set_ticks(ticks, labels=[f"{tick:g}" for tick in ticks])
+    axis.set_ticks([], minor=True)
+
+
 def _map(content: ReportContent, axes: Axes) -> None:
+    from matplotlib.colors import LinearSegmentedColormap, LogNorm
+
     (x, y), explained = project(content.table)
     split = len(content.table.reference.names)
     axes.scatter(
         *(x[:split], y[:split]),
-        s=9,
+        s=7,
         facecolors="none",
         edgecolors=_GREEN,
-        linewidths=0.6,
+        linewidths=0.5,
         label="reference",
     )
     order = content.table.order[::-1]  # the dearest on top
-    costs = content.table.relative[order]
+    most = max(float(content.table.relative.max()), 1.0)
+    heat = np.log(np.maximum(content.table.relative[order], 1.0)) / max(np.log(most), 1e-12)
     dots = axes.scatter(
         np.asarray(x[split:])[order],
         np.asarray(y[split:])[order],
-        s=6 + 30 * costs / max(float(costs.max()), 1e-12),
-        c=costs,
-        cmap="YlOrBr",
-        edgecolors=_INK,
-        linewidths=0.2,
+        s=4 + 30 * heat,
+        c=most**heat,
+        cmap=LinearSegmentedColormap.from_list("cost", ["#7fa3cc", _RUST]),
+        norm=LogNorm(1.0, max(most, 1.01)),
+        linewidths=0,
+        alpha=0.85,
         label="evaluated",
     )
     assert axes.figure is not None
-    axes.figure.colorbar(dots, label=f"cost over the {content.table.typical}")
+    bar = axes.figure.colorbar(dots, label=f"cost over the {content.table.typical}", shrink=0.8)
+    _plain_ticks(bar.ax.yaxis, 1.0, max(most, 1.01))
     axes.set_xlabel(f"first axis ({explained[0]:.0%} of the variance)")
     axes.set_ylabel(f"second axis ({explained[1]:.0%})")
-    axes.set_aspect("equal", adjustable="datalim")
+    axes.set_aspect("equal")
     axes.legend(loc="best")
 
 
@@ -144,6 +161,7 @@ def _strip(content: ReportContent, axes: Axes) -> None:
     axes.axhline(1.0, color=_INK, linestyle="--", linewidth=0.8)
     if costs.min() > 0:
         axes.set_yscale("log")
+        _plain_ticks(axes.yaxis, float(costs.min()), float(costs.max()))
     axes.set_xlabel("rank")
     axes.set_ylabel(f"cost over the {table.typical}")
 
@@ -168,6 +186,7 @@ def _convergence(content: ReportContent, axes: Axes) -> None:
     ends = np.array([0.0, inverse.max()])
     axes.plot(ends, limit.value + limit.slope * ends, color=_RUST, linewidth=1)
     axes.plot(0.0, limit.value, "D", color=_RUST, markersize=4, label=f"limit {limit.value:.4f}")
+    axes.locator_params(axis="x", nbins=4)
     axes.set_xlabel("1/N")
     axes.set_ylabel("OTAD")
     axes.legend()

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.resources import files
@@ -139,8 +140,8 @@ def _render(content: ReportContent, path: Path) -> str:
         "command": options.command,
         "audio": {
             "mode": options.audio,
-            "evaluated": link_to(table.evaluated.root, path),
-            "reference": link_to(table.reference.root, path),
+            "evaluated": link_to(table.evaluated, path),
+            "reference": link_to(table.reference, path),
         },
     }
     sounds = {key: details.sound for key, details in table.details.items() if details.sound}
@@ -168,7 +169,7 @@ def _gauge(content: ReportContent) -> Scale | None:
     values = [0.0, content.summary.score]
     values += [floor.low, floor.high] if floor is not None else []
     values += [interval.low, interval.high] if interval is not None else []
-    return Scale.around(values, 1000)
+    return Scale.around(values, 100)
 
 
 def _whiskers(group: GroupTable) -> Scale:
@@ -193,6 +194,7 @@ def render_template(name: str, scripts: Sequence[str], **values: Any) -> str:
         lstrip_blocks=True,
     )
     environment.filters["readable"] = readable
+    environment.filters["options"] = _options
     return environment.get_template(name).render(
         **values,
         version=__version__,
@@ -217,6 +219,13 @@ def json_block(value: Any) -> Any:
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return _safe(text)
+
+
+def _options(text: str) -> Any:
+    """Text in which names of command-line options are code, so that no line ends inside one."""
+    from markupsafe import escape
+
+    return _safe(re.sub(r"(--[a-z][a-z-]*)", r"<code>\1</code>", str(escape(text))))
 
 
 def _safe(text: str) -> Any:

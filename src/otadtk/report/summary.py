@@ -12,6 +12,7 @@ from otadtk.diagnosis import Evidence, OTADDiagnostics
 from otadtk.distances.frechet import frechet_distance
 from otadtk.distances.kernel import kernel_distance
 from otadtk.distances.result import Divergence
+from otadtk.encoders.signal import inner_spec
 from otadtk.report.content import readable
 from otadtk.report.tables import common_root
 from otadtk.resampling import Floor
@@ -65,7 +66,9 @@ class Summary:
     certificate: str
     converged: bool
     notes: tuple[str, ...]
-    """What the solver and the audit found worth knowing."""
+    """What a reader of the number should know, one sentence each."""
+    findings: tuple[tuple[str, str], ...]
+    """What the audit found, and in which clips."""
     facts: tuple[Fact, ...]
 
 
@@ -76,7 +79,10 @@ def summarise(
     floor: Floor | None,
 ) -> Summary:
     """The summary of a scored pair of sets; FAD and KAD are computed where they are missing."""
-    x, y = evidence.reference.vectors, evidence.evaluated.vectors
+    inner = inner_spec(evidence.encoder.spec)
+    # FAD and KAD stand on the encoder's own vectors, as --fad and --kad do
+    own = slice(inner.dim if inner is not None else None)
+    x, y = evidence.reference.vectors[:, own], evidence.evaluated.vectors[:, own]
     others = dict(scores)
     if min(len(x), len(y)) >= 2:
         others.setdefault("FAD", frechet_distance(x, y))
@@ -92,13 +98,28 @@ def summarise(
         verdict=_verdict(diagnostics, floor),
         certificate=_certificate(diagnostics),
         converged=result is None or result.converged,
-        notes=(*(result.notes if result is not None else ()), *_findings(evidence)),
+        notes=(*(result.notes if result is not None else ()), *_unheard(diagnostics)),
+        findings=tuple(_findings(evidence)),
         facts=_facts(diagnostics, evidence),
     )
 
 
-def _findings(evidence: Evidence) -> list[str]:
-    """What the audit says of the two sets: what it found, a colon, and where."""
+def _unheard(diagnostics: OTADDiagnostics) -> list[str]:
+    """A sentence where silent clips are cheap: who reads the worst clips alone would miss them."""
+    order = np.argsort(-diagnostics.cj, kind="stable")
+    ranks = [k for k, j in enumerate(order.tolist(), 1) if "silent" in diagnostics.flags[j]]
+    if not ranks or np.median(ranks) <= len(order) / 2:
+        return []
+    clips = "The silent clip costs" if len(ranks) == 1 else f"The {len(ranks)} silent clips cost"
+    other = " --variant artifact does." if diagnostics.model_name == "yamnet" else ""
+    return [
+        f"{clips} little by this metric (rank {ranks[0]:,} of {len(order):,} at worst): "
+        f"the cost alone does not find silence.{other}"
+    ]
+
+
+def _findings(evidence: Evidence) -> list[tuple[str, str]]:
+    """What the audit says of the two sets, the evaluated one first: what it found, and where."""
     spec = evidence.encoder.spec
     audit = audit_sets(
         *(evidence.reference, evidence.evaluated),
@@ -108,7 +129,12 @@ def _findings(evidence: Evidence) -> list[str]:
     for side in (evidence.evaluated, evidence.reference):
         root = f"{common_root(side.files)}/"
         lines = [line.replace(root, "") for line in lines]
-    return [readable(f"{line[:1].upper()}{line[1:]}") for line in lines]
+    parts = [line.partition(": ") for line in lines]
+    first = (" is silent", " are silent")
+    parts.sort(key=lambda part: (" evaluated " not in part[0], not part[0].endswith(first)))
+    return [
+        (readable(f"{found[:1].upper()}{found[1:]}"), readable(where)) for found, _, where in parts
+    ]
 
 
 def _verdict(diagnostics: OTADDiagnostics, floor: Floor | None) -> str:
@@ -118,20 +144,22 @@ def _verdict(diagnostics: OTADDiagnostics, floor: Floor | None) -> str:
     clips = "clip carries" if few == 1 else "clips carry"
     share = 100 * costs[:few].sum() / costs.sum() if costs.sum() > 0 else 0.0
     spread = f"The worst {few} {clips} {share:.0f} % of the transport cost."
+    if few == len(costs):
+        spread = ""
     if floor is None:
         return (
-            f"{spread} Two samples of one distribution do not score 0 at this size: hold the score "
-            "against its floor (--null), or against another score at the same size."
+            "Two samples of one distribution do not score 0 at this size: hold the score against "
+            f"its floor (--null), or against another score at the same size. {spread}"
         )
     above = diagnostics.score - floor.mean
     if floor.p_value > _CHANCE:
         return (
             f"The score is within what two samples of one distribution show at this size "
-            f"(p = {floor.p_value:.2g}): these clips cannot tell the sets apart. {spread}"
+            f"(p\u00a0=\u00a0{floor.p_value:.2g}): these clips cannot tell the sets apart. {spread}"
         )
     return (
         f"The score lies {above:.4f} above what two samples of one distribution show at this size "
-        f"(p = {floor.p_value:.2g}): the sets differ. {spread}"
+        f"(p\u00a0=\u00a0{floor.p_value:.2g}): the sets differ. {spread}"
     )
 
 

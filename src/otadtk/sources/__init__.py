@@ -46,11 +46,11 @@ def load_set(
     spec = encoder.spec
     if isinstance(place, (str, Path)):
         place = place_of(place)
-        if import_cache is not None:
-            return read_cache(place, spec, import_cache, recursive=recursive)
         if holds_embeddings(place):
             read = read_array_folder if place.is_dir() else _READERS[place.suffix.lower()]
             return read(place, spec, frames)
+        if import_cache is not None:
+            return read_cache(place, spec, import_cache, recursive=recursive)
     if spec.name == GIVEN.name:
         raise UsageError(f"The model {GIVEN.name!r} takes embeddings, and {place} holds none.")
     return embed(

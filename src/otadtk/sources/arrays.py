@@ -25,7 +25,8 @@ _HEADERS = {
     (1, 0): npy_format.read_array_header_1_0,
     (2, 0): npy_format.read_array_header_2_0,
 }
-EMBEDDINGS, NAMES, ENCODER = "embeddings", "names", "encoder"
+EMBEDDINGS, NAMES, DIGESTS = "embeddings", "names", "digests"
+MODEL, ENCODER = "model", "encoder"
 
 
 def read_npy_file(path: Path, spec: EncoderSpec, frames: str | None) -> EmbeddingSet:
@@ -40,7 +41,7 @@ def read_npz_file(path: Path, spec: EncoderSpec, frames: str | None) -> Embeddin
     if moments is not None:
         return moments_set(path, *moments, spec)
     if ENCODER in arrays:
-        check_encoder(path, str(arrays[ENCODER]), spec)
+        check_encoder(path, str(arrays[ENCODER]), spec, str(arrays.get(MODEL, "")))
     wide = [name for name, array in arrays.items() if array.ndim == 2]
     key = EMBEDDINGS if EMBEDDINGS in arrays else wide[0] if len(wide) == 1 else None
     if key is None:
@@ -48,8 +49,12 @@ def read_npz_file(path: Path, spec: EncoderSpec, frames: str | None) -> Embeddin
             f"{path} has no array named {EMBEDDINGS!r}, and not just one of two dimensions; "
             f"it holds: {', '.join(sorted(arrays)) or 'nothing'}."
         )
-    names = arrays[NAMES].astype(str).ravel().tolist() if NAMES in arrays else None
-    return given_set(path, check_vectors(arrays[key], path, spec), names=names, frames=frames)
+    names, digests = (
+        arrays[name].astype(str).ravel().tolist() if name in arrays else None
+        for name in (NAMES, DIGESTS)
+    )
+    vectors = check_vectors(arrays[key], path, spec)
+    return given_set(path, vectors, names=names, digests=digests, frames=frames)
 
 
 def read_array_folder(place: Path, spec: EncoderSpec, frames: str | None) -> EmbeddingSet:
@@ -79,7 +84,13 @@ def clips_set(
                 )
         return given_set(place, np.concatenate(clips), names=names)
     means = np.stack([clip.mean(axis=0) for clip in clips])
-    return given_set(place, means, names=names, frames=frames, rows=np.concatenate(clips))
+    return given_set(
+        *(place, means),
+        names=names,
+        frames=frames,
+        rows=np.concatenate(clips),
+        row_counts=[len(clip) for clip in clips],
+    )
 
 
 def load_npy(path: Path) -> NDArray[Any]:

@@ -84,7 +84,7 @@ def _layout(spec: EncoderSpec, tool: str) -> tuple[str, str, bool]:
     plain = plain_name(spec)
     if plain not in names:
         raise UsageError(
-            f"{tool} has no cache of {plain!r}'s features; it shares with otadtk: "
+            f"{tool} has no cache for {plain!r}; it shares with otadtk: "
             f"{', '.join(sorted(names))}."
             + (f" The model {GIVEN.name!r} reads files, not caches." if plain == GIVEN.name else "")
         )

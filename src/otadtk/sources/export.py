@@ -12,7 +12,7 @@ from otadtk.atomic import replacing
 from otadtk.embed import EmbeddingSet
 from otadtk.encoders import EncoderSpec
 from otadtk.errors import UsageError
-from otadtk.sources.arrays import EMBEDDINGS, ENCODER, NAMES
+from otadtk.sources.arrays import DIGESTS, EMBEDDINGS, ENCODER, MODEL, NAMES
 from otadtk.sources.pack import PACK_SUFFIX, pack_bytes
 from otadtk.sources.table import parquet_bytes
 
@@ -48,8 +48,8 @@ def _content(embedded: EmbeddingSet, names: list[str], suffix: str, spec: Encode
         arrays: dict[str, Any] = {
             EMBEDDINGS: embedded.vectors,
             NAMES: np.array(names),
-            "digests": np.array(embedded.digests),
-            "model": np.array(spec.name),
+            DIGESTS: np.array(embedded.digests),
+            MODEL: np.array(spec.name),
             ENCODER: np.array(spec.fingerprint),
         }
         np.savez(content, **arrays)

@@ -26,15 +26,19 @@ def given_set(
     audits: Sequence[Audit | None] | None = None,
     frames: str | None = None,
     rows: NDArray[np.float32] | None = None,
+    row_counts: Sequence[int] = (),
 ) -> EmbeddingSet:
     """A set of vectors with what is known of them; equal rows count as equal clips.
 
-    By ``frames`` the metric compares ``rows``, or the vectors themselves where they are the frames.
+    By ``frames`` the metric compares ``rows``, so many of each clip as ``row_counts`` says, or the
+    vectors themselves where they are the frames.
     """
     if names is None:
         names = [str(i) for i in range(len(vectors))]
     if len(names) != len(vectors):
         raise AudioError(f"{place} has {len(names)} names for {len(vectors)} embeddings.")
+    if digests is not None and len(digests) != len(vectors):
+        raise AudioError(f"{place} has {len(digests)} digests for {len(vectors)} embeddings.")
     if digests is None:
         digests = [hashlib.sha256(row.tobytes()).hexdigest() for row in vectors]
     points = None if frames is None else vectors if rows is None else rows
@@ -47,6 +51,7 @@ def given_set(
         bad=(),
         encoded=0,
         frames=points,
+        frame_counts=tuple(row_counts),
         note=f"{what} given by {place}",
     )
 

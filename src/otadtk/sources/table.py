@@ -1,4 +1,7 @@
-"""Embeddings in a Parquet table: a column ``embedding`` of lists, and ``file`` if clips have names."""
+"""Embeddings in a Parquet table: a column ``embedding`` of lists, ``file`` if clips have names.
+
+A table of our own has the SHA-256 of each file as ``digest`` too, and says its encoder.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,10 @@ import numpy as np
 from otadtk.embed import EmbeddingSet
 from otadtk.encoders import EncoderSpec
 from otadtk.errors import AudioError, UsageError
-from otadtk.sources.given import check_vectors, given_set
+from otadtk.sources.given import check_encoder, check_vectors, given_set
 
-_EMBEDDING, _FILE = "embedding", "file"
+_EMBEDDING, _FILE, _DIGEST = "embedding", "file", "digest"
+_MODEL, _ENCODER = b"otadtk.model", b"otadtk.encoder"
 
 
 def read_parquet(path: Path, spec: EncoderSpec, frames: str | None) -> EmbeddingSet:
@@ -27,21 +31,30 @@ def read_parquet(path: Path, spec: EncoderSpec, frames: str | None) -> Embedding
             )
         rows = table.column(_EMBEDDING).to_pylist()
         array = np.array(rows, dtype=np.float64)
-        names = None
-        if _FILE in table.column_names:
-            names = [str(name) for name in table.column(_FILE).to_pylist()]
+        names, digests = (
+            [str(text) for text in table.column(column).to_pylist()]
+            if column in table.column_names
+            else None
+            for column in (_FILE, _DIGEST)
+        )
+        about = table.schema.metadata or {}
     except (pyarrow.ArrowException, OSError, ValueError, TypeError) as error:
         why = str(error).partition("\n")[0]
         raise AudioError(f"{path} is not a table of embeddings: {why}") from error
-    return given_set(path, check_vectors(array, path, spec), names=names, frames=frames)
+    if _ENCODER in about:
+        made_by = about.get(_MODEL, b"").decode("utf-8", "replace")
+        check_encoder(path, about[_ENCODER].decode("utf-8", "replace"), spec, made_by)
+    vectors = check_vectors(array, path, spec)
+    return given_set(path, vectors, names=names, digests=digests, frames=frames)
 
 
 def parquet_bytes(embedded: EmbeddingSet, names: list[str], spec: EncoderSpec) -> bytes:
     """The Parquet file of a set."""
     pyarrow, parquet = _pyarrow()
     texts = [name.encode("utf-8", "backslashreplace").decode() for name in names]
-    table = pyarrow.table({_FILE: texts, _EMBEDDING: list(embedded.vectors)})
-    about = {"otadtk.model": spec.name, "otadtk.encoder": spec.fingerprint}
+    columns = {_FILE: texts, _DIGEST: embedded.digests, _EMBEDDING: list(embedded.vectors)}
+    table = pyarrow.table(columns)
+    about = {_MODEL: spec.name, _ENCODER: spec.fingerprint}
     content = io.BytesIO()
     parquet.write_table(table.replace_schema_metadata(about), content)
     return content.getvalue()

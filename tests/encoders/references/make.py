@@ -28,12 +28,11 @@ CONVOLUTIONAL = ("vggish", "encodec", "openl3", "panns", "panns_wglm")
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--originals", type=Path, required=True)
-    parser.add_argument("--time", type=int, help="print the seconds for a clip of so many seconds")
+    parser.add_argument("--time", type=int, help="measure the time for clips of so many seconds")
     parser.add_argument("encoders", nargs="*")
     options = parser.parse_args()
     if options.time:
-        for name in options.encoders:
-            print(seconds_per_clip(name, options.originals, options.time))
+        take_turns(options.encoders[0], options.originals, options.time)
         return
     for name in options.encoders or CASES:
         started = time.perf_counter()
@@ -61,18 +60,24 @@ def find_original(name: str, compare: bool = True) -> Original:
     return getattr(module, name)
 
 
-def seconds_per_clip(name: str, originals: Path, seconds: int) -> float:
-    """Processor seconds of the original for one clip with one thread, the least of three."""
+def take_turns(name: str, originals: Path, seconds: int) -> None:
+    """For each number of threads on stdin, seconds a clip by the clock and by the processor."""
     rate = RATES.get(name, 16_000)
     waveform = clip("voice", seconds * rate, rate)
     with torch.inference_mode():
         _, embed = find_original(name, compare=False)(originals)
-        times = []
-        for _ in range(3):
-            started = time.process_time()
-            embed(waveform)
-            times.append(time.process_time() - started)
-    return min(times)
+        embed(waveform)
+        started = time.process_time()
+        embed(waveform)
+        clips = min(max(1, round(3.0 / (time.process_time() - started))), 12)
+        print("ready", flush=True)
+        for line in sys.stdin:
+            torch.set_num_threads(int(line))
+            wall, cpu = time.perf_counter(), time.process_time()
+            for _ in range(clips):
+                embed(waveform)
+            wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+            print(json.dumps({"wall": wall / clips, "cpu": cpu / clips}), flush=True)
 
 
 if __name__ == "__main__":

@@ -64,14 +64,24 @@ function debounce(action, wait = 80) {
   return () => { clearTimeout(timer); timer = setTimeout(action, wait); };
 }
 
+/** The colours in use; canvases are drawn again, for print in light ones. */
+function useTheme(name) {
+  if (name === "auto") document.documentElement.removeAttribute("data-theme");
+  else document.documentElement.dataset.theme = name;
+  signals.send("theme");
+}
+addEventListener("beforeprint", () => {
+  for (const part of document.querySelectorAll("details")) part.open = true;
+  useTheme("light");
+});
+addEventListener("afterprint", () => useTheme(theme));
+
 const themes = { auto: ["Auto", "as the system"], light: ["Light", "light"], dark: ["Dark", "dark"] };
 let theme = "auto";
 $("theme").addEventListener("click", () => {
   theme = { auto: "light", light: "dark", dark: "auto" }[theme];
-  if (theme === "auto") document.documentElement.removeAttribute("data-theme");
-  else document.documentElement.dataset.theme = theme;
   $("theme").textContent = themes[theme][0];
   $("theme").setAttribute("aria-label", `Colour theme: ${themes[theme][1]}`);
-  signals.send("theme");
+  useTheme(theme);
 });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => signals.send("theme"));

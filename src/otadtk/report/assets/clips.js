@@ -10,6 +10,9 @@ order.forEach((j, rank) => { rankOf[j] = rank + 1; });
 
 const sideOf = (key) => (key[0] === "e" ? evaluated : reference);
 const indexOf = (key) => Number(key.slice(1));
+/** The path of a clip below its folder, as part of a URL. */
+const pathOf = (key) =>
+  sideOf(key).links[indexOf(key)] ?? nameOf(key).split("/").map(encodeURIComponent).join("/");
 const folderOf = (key) => (key[0] === "e" ? data.audio.evaluated : data.audio.reference);
 const nameOf = (key) => sideOf(key).names[indexOf(key)];
 const costOf = (key) => sideOf(key).relative[indexOf(key)];
@@ -20,9 +23,8 @@ const faultOf = (j) => data.labels[j] || "";
 
 /** What is said of a clip under its name. */
 function aboutClip(key) {
-  const labels = labelsOf(key).map(([name]) => name).join(", ");
-  if (key[0] === "r") return labels;
-  return [...new Set([...groupsOf(indexOf(key)), labels])].filter(Boolean).join(" · ");
+  const groups = key[0] === "e" ? groupsOf(indexOf(key)) : [];
+  return [...new Set([...groups, ...labelsOf(key).map(([name]) => name)])].join(" · ");
 }
 
 const haystack = Array.from({ length: total }, (_, j) =>
@@ -32,7 +34,7 @@ const haystack = Array.from({ length: total }, (_, j) =>
 const filters = { words: [], group: null, from: null, to: null };
 const passes = (j) =>
   filters.words.every((word) => haystack[j].includes(word)) &&
-  (filters.group === null || groupsOf(j).includes(filters.group) || faultOf(j) === filters.group) &&
+  (filters.group === null || groupsOf(j).includes(filters.group) || faultOf(j) === filters.group || evaluated.flags[j].includes(filters.group)) &&
   (filters.from === null || evaluated.relative[j] >= filters.from) &&
   (filters.to === null || evaluated.relative[j] <= filters.to);
 const filtered = () => filters.words.length > 0 || filters.group !== null || filters.from !== null || filters.to !== null;

@@ -5,8 +5,8 @@ const dearest = Math.max(...data.clips.flatMap((clip) => clip.costs.map((cost) =
 function cell(clip, k) {
   const key = keyOf(clip, k), bar = make("i");
   bar.style.width = `${(100 * Math.log1p(clip.costs[k] ?? 0)) / Math.log1p(dearest)}%`;
-  const labels = labelsOf(key).map(([name]) => name).join(", ");
-  return make("td", {}, make("div", { class: "take" }, playButton(key), thumbnail(key),
+  const labels = labelsOf(key).map(([name]) => name).join(" · ");
+  return make("td", {}, make("div", { class: "take" }, playButton(key) ?? make("span"), thumbnail(key) ?? make("span"),
     make("span", { class: "cost" }, make("b", {}, relativeText(clip.costs[k])), make("span", { class: "meter" }, bar),
       make("span", { class: "clip-about", title: labels }, labels))));
 }

@@ -66,7 +66,7 @@ function drawWave(context, wave, x, y, width, height, colour) {
   }
 }
 
-/** A small picture of a clip, or an empty one that says so to the eye. */
+/** A small picture of a clip; null where there is none. */
 function thumbnail(key, width = 122, height = 46) {
   const picture = pictureOf(key);
   if (!picture) return null;

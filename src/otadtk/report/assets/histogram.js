@@ -30,6 +30,8 @@ function drawHistogram() {
     viewBox: `0 0 ${width} ${height}`, role: "img", preserveAspectRatio: "none",
     "aria-label": `Histogram of ${plural(total, "cost")}, from ${relativeText(toValue(0))} to ${relativeText(toValue(width))} the ${data.typical}; the fields above the table choose a range`,
   }, hatch());
+  const round = 10 ** Math.floor(Math.log10(tallest)), level = round * (tallest >= 5 * round ? 5 : tallest >= 2 * round ? 2 : 1);
+  svg.append(make("line", { class: "axis", x1: 0, x2: width, y1: base - tall(level), y2: base - tall(level) }));
   bins.forEach((bin, k) => {
     const bad = known ? bin.filter(faultOf).length : 0, clean = bin.length - bad;
     const x = k * step + 1, wide = Math.max(step - 2, 1);
@@ -42,6 +44,8 @@ function drawHistogram() {
   svg.append(make("rect", { class: "hover", y: top - 8, height: base - top + 8, width: step, visibility: "hidden" }));
   svg.append(make("rect", { class: "brush", y: top - 8, height: base - top + 8, visibility: "hidden" }));
   svg.append(make("line", { class: "axis", x1: 0, x2: width, y1: base, y2: base }));
+  const count = make("span", { class: "count", "aria-hidden": "true" }, plural(level, "clip"));
+  count.style.top = `calc(14px + ${base - tall(level)}px)`;
   const ticks = make("div", { class: "ticks", "aria-hidden": "true" });
   for (const value of [0.001, 0.01, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100, 1000]) {
     const x = toX(value);
@@ -54,7 +58,8 @@ function drawHistogram() {
   const kinds = [legendItem("bar", known ? "clean" : "evaluated clips")];
   if (known) kinds.push(legendItem("bad", "known bad"));
   kinds.push(legendItem("median", `${known ? "clean " : ""}median`));
-  $("histogram").replaceChildren(make("div", { class: "plot" }, svg, ticks), make("figcaption", { class: "legend" }, ...kinds));
+  kinds.push(make("span", { class: "last" }, `cost over the ${data.typical}, log scale`));
+  $("histogram").replaceChildren(make("div", { class: "plot" }, svg, count, ticks), make("figcaption", { class: "legend" }, ...kinds));
   listenToBrush(svg);
   showBrush();
 }

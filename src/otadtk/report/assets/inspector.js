@@ -8,7 +8,7 @@ function inspect(j) {
   const parts = [
     make("h3", {}, nameOf(key)),
     make("p", { class: "standing" }, make("strong", {}, `${relativeText(evaluated.relative[j])} the ${data.typical}`), `, rank ${rank}`),
-    details[key] ? soundPicture(key) : make("p", { class: "lead" }, "Pictures are made of the worst clips only."),
+    details[key] ? soundPicture(key) : make("p", { class: "lead" }, whyNoPicture(j)),
   ];
   if (badges(j).length) parts.push(make("p", {}, ...badges(j)));
   if (canPlay(key)) parts.push(controls(key, nearest));
@@ -19,12 +19,18 @@ function inspect(j) {
   }
   if (groupsOf(j).length) parts.push(make("h4", {}, "Groups"), make("p", {}, groupsOf(j).join(" · ")));
   if (partners.length) {
-    parts.push(make("h4", {}, "Nearest references, by share of the clip's mass"), make("ul", { class: "partners" },
+    parts.push(make("h4", {}, "Nearest references, by share of mass"), make("ul", { class: "partners" },
       ...partners.map(({ key: partner, share }) => make("li", {}, playButton(partner, { small: true }) ?? make("span"),
         make("span", { class: "clip-name", title: nameOf(partner) }, nameOf(partner)), meter(share, "share"),
         make("span", { class: "amount" }, percent(share))))));
   }
   $("inspector").replaceChildren(...parts);
+}
+
+function whyNoPicture(j) {
+  if (data.audio.evaluated === null) return "There is no audio behind these embeddings.";
+  return data.worst.includes(j) ? "Its audio could not be read when this page was written."
+    : `Pictures are made of the worst ${data.worst.length} clips.`;
 }
 
 function meter(value, kind = "") {
@@ -55,10 +61,21 @@ function soundPicture(key) {
   const clip = details[key];
   const canvas = make("canvas", { role: "img", "aria-label": `Waveform and spectrogram of ${nameOf(key)}` });
   const head = make("div", { class: "head", hidden: true });
-  const frame = make("div", { class: "sound", title: "Play from here", onclick: (event) => {
+  const heard = clip.strip.filter((cost) => cost !== null), mean = heard.reduce((a, b) => a + b, 0) / heard.length;
+  const timeAt = (event) => {
     const box = canvas.getBoundingClientRect();
-    player.play(key, { at: (clip.seconds * (event.clientX - box.left)) / box.width });
-  } }, canvas, head);
+    return Math.max(0, (clip.seconds * (event.clientX - box.left)) / box.width);
+  };
+  const frame = make("div", {
+    class: "sound",
+    onclick: (event) => player.play(key, { at: timeAt(event) }),
+    onpointermove: (event) => {
+      const at = timeAt(event), cost = clip.strip[Math.floor(at / clip.step)];
+      const words = cost > 0 ? `costs ${relativeText(cost / mean)} the mean of the clip` : "";
+      tip.show([`${at.toFixed(1)} s`, words, canPlay(key) ? "Click to play from here." : ""].filter(Boolean).join("\n"), event);
+    },
+    onpointerleave: () => tip.hide(),
+  }, canvas, head);
   const note = clip.strip.length ? "below: cost along time" : "";
   const end = `${clip.seconds.toFixed(1)} s${clip.whole ? "" : " of more"}`;
   requestAnimationFrame(() => drawSound(canvas, key));

@@ -10,6 +10,7 @@ signals.on("filter", () => {
   for (const id of ["from", "to"]) {
     if (document.activeElement !== $(id)) $(id).value = filters[id] ?? "";
   }
+  drawFlags();
   $("clear").textContent = filters.group === null ? "Show all" : `${filters.group}: show all`;
   refresh();
 });
@@ -26,6 +27,16 @@ for (const button of document.querySelectorAll("[data-group]")) {
   });
 }
 
+/** Buttons that list only the clips that the audit flags. */
+function drawFlags() {
+  const counts = new Map();
+  for (const flag of evaluated.flags.flat()) counts.set(flag, (counts.get(flag) ?? 0) + 1);
+  $("flags").replaceChildren(...[...counts].sort((a, b) => a[1] - b[1]).map(([flag, count]) => make("button", {
+    type: "button", class: "quiet", "aria-pressed": String(filters.group === flag),
+    onclick: () => setFilters({ group: filters.group === flag ? null : flag }),
+  }, `${flag} ${count.toLocaleString("en")}`)));
+}
+
 document.addEventListener("keydown", (event) => {
   if (event.altKey || event.ctrlKey || event.metaKey) return;
   if (event.target.closest("input, select, textarea, summary, pre, .wide")) return;
@@ -34,17 +45,26 @@ document.addEventListener("keydown", (event) => {
   const letter = event.key.toLowerCase();
   if (event.key === "ArrowDown" || event.key === "ArrowUp") move(event.key === "ArrowDown" ? 1 : -1);
   else if (event.key === " " && key && !event.target.closest("button, a")) player.toggle(key);
-  else if (letter === "a" && nearest) alternate(key, nearest);
+  else if ((event.key === "ArrowLeft" || event.key === "ArrowRight") && player.key !== null) {
+    audio.currentTime = Math.max(0, audio.currentTime + (event.key === "ArrowRight" ? 0.5 : -0.5));
+  } else if (letter === "a" && nearest) alternate(key, nearest);
   else if (letter === "b" && nearest) alternate(nearest, key);
   else return;
   event.preventDefault();
 });
 
+/** The nearest reference of an evaluated clip, playable. */
+function besides(key) {
+  const nearest = key[0] === "e" ? partnersOf(indexOf(key))[0] : null;
+  return nearest && make("span", { class: "beside" }, playButton(nearest.key, { small: true }),
+    make("span", { class: "clip-name", title: nameOf(nearest.key) }, nameOf(nearest.key)), make("span", { class: "amount" }, percent(nearest.share)));
+}
+
 /** A clip as a line of a list: the best matches, the references nobody comes near. */
 function card(key) {
   const name = make("span", { class: "clip-name", title: nameOf(key) }, nameOf(key));
   return make("li", {}, playButton(key) ?? make("span"), thumbnail(key) ?? make("span"),
-    make("span", {}, name, make("span", { class: "clip-about" }, aboutClip(key))),
+    make("span", {}, name, make("span", { class: "clip-about" }, aboutClip(key)), besides(key)),
     make("span", { class: "amount" }, relativeText(costOf(key))));
 }
 
@@ -73,6 +93,7 @@ addEventListener("resize", debounce(() => {
 
 binCosts();
 drawHistogram();
+drawFlags();
 refresh();
 if (total && !narrow.matches) select(order[0]);
 else placeInspector();

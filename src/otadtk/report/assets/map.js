@@ -7,11 +7,12 @@ function layoutMap() {
   const frame = $("scatter");
   if (!map.canvas) {
     map.canvas = make("canvas", { role: "img", "aria-label": mapWords() });
-    frame.append(map.canvas, make("figcaption", { class: "legend" }, mapWords()));
+    frame.append(map.canvas, make("figcaption", { class: "legend" }));
     listenToMap();
   }
   map.width = map.canvas.clientWidth;
-  map.height = Math.round(Math.min(Math.max(map.width * 0.56, 300), 620));
+  map.height = Math.round(Math.min(Math.max(map.width * 0.52, 300), 600));
+  map.grain = map.width < 600 ? 0.6 : 1;
   map.canvas.style.height = `${map.height}px`;
   const xs = [...reference.x, ...evaluated.x], ys = [...reference.y, ...evaluated.y];
   const range = (values) => values.reduce(([a, b], v) => [Math.min(a, v), Math.max(b, v)], [Infinity, -Infinity]);
@@ -20,8 +21,8 @@ function layoutMap() {
   const place = (x, y) => [
     map.width / 2 + (x - (x0 + x1) / 2) * scale, map.height / 2 - (y - (y0 + y1) / 2) * scale];
   map.points = [
-    ...reference.names.map((_, i) => ({ key: `r${i}`, at: place(reference.x[i], reference.y[i]), radius: 2.6 })),
-    ...Array.from(order).reverse().map((j) => ({ key: `e${j}`, at: place(evaluated.x[j], evaluated.y[j]), radius: 2 + 4.5 * warmth(j) })),
+    ...reference.names.map((_, i) => ({ key: `r${i}`, at: place(reference.x[i], reference.y[i]), radius: 2.6 * map.grain })),
+    ...Array.from(order).reverse().map((j) => ({ key: `e${j}`, at: place(evaluated.x[j], evaluated.y[j]), radius: discRadius(warmth(evaluated.relative[j])) })),
   ];
   map.places = new Map(map.points.map((point) => [point.key, point]));
   map.cells = new Map();
@@ -32,15 +33,27 @@ function layoutMap() {
   }
   drawStill();
   drawMap();
+  drawMapLegend();
 }
 
 const mapWords = () => `${plural(reference.names.length, "reference clip")} as rings, ${plural(total, "evaluated clip")} as discs; ` +
   `the axes show ${data.explained.map((share) => percent(share ?? 0)).join(" and ")} of the variance`;
 
-/** 0 for the cheapest half of the clips, 1 for the dearest clip. */
-function warmth(j) {
-  const share = 1 - (rankOf[j] - 1) / Math.max(total - 1, 1);
-  return Math.max(0, (share - 0.5) * 2) ** 2;
+const mostRelative = evaluated.relative.reduce((most, value) => Math.max(most, value ?? 0), 1);
+/** 0 up to the typical cost, 1 for the dearest clip, in between by the logarithm. */
+const warmth = (relative) => (relative > 1 ? Math.log(relative) / Math.log(mostRelative) : 0);
+const discRadius = (heat) => (2 + 5 * heat) * map.grain;
+const discColour = (heat) => mix(mix(colours.channels("accent"), colours.channels("paper"), 0.35), colours.channels("cost"), Math.sqrt(heat));
+
+/** What rings and discs mean, with discs at a few costs. */
+function drawMapLegend() {
+  const sign = (attributes, words) => make("span", {}, make("svg", { viewBox: "0 0 16 12", "aria-hidden": "true" },
+    make("circle", { cx: 8, cy: 6, ...attributes })), words);
+  const costs = [1, 2, 5, 10, 100].filter((cost) => cost < 0.8 * mostRelative).concat(mostRelative > 1 ? mostRelative : []);
+  const discs = costs.map((cost, k) => sign({ r: discRadius(warmth(cost)), fill: rgb(discColour(warmth(cost))) },
+    k ? `${Number(cost.toPrecision(2))}×` : `evaluated, the ${data.typical} cost or less`));
+  $("scatter").querySelector("figcaption").replaceChildren(sign({ class: "ring", r: 3 }, "reference"), ...discs,
+    make("span", { class: "last" }, `the axes show ${data.explained.map((share) => percent(share ?? 0)).join(" and ")} of the variance`));
 }
 
 function drawStill() {
@@ -48,15 +61,15 @@ function drawStill() {
   map.still = new OffscreenCanvas(map.width * map.density, map.height * map.density);
   const context = map.still.getContext("2d");
   context.scale(map.density, map.density);
-  const calm = mix(colours.channels("accent"), colours.channels("paper"), 0.35), hot = colours.channels("cost");
   context.strokeStyle = rgb(colours.channels("reference"), 0.75);
-  context.lineWidth = 1;
+  context.lineWidth = map.grain;
+  const tints = Array.from({ length: 101 }, (_, k) => discColour(k / 100));
   for (const { key, at: [x, y], radius } of map.points) {
     context.beginPath();
     context.arc(x, y, radius, 0, 7);
     if (key[0] === "r") { context.stroke(); continue; }
     const visible = passes(indexOf(key));
-    context.fillStyle = rgb(mix(calm, hot, Math.sqrt(warmth(indexOf(key)))), visible ? 0.8 : 0.12);
+    context.fillStyle = rgb(tints[Math.round(100 * warmth(costOf(key)))], visible ? 0.8 : 0.12);
     context.fill();
   }
 }
@@ -113,4 +126,5 @@ function listenToMap() {
 
 signals.on("select", () => { if (map.canvas) drawMap(); });
 const redrawMap = debounce(() => { drawStill(); drawMap(); }, 120); // not at every step of a brush
-for (const name of ["filter", "theme"]) signals.on(name, () => { if (map.canvas) redrawMap(); });
+signals.on("filter", () => { if (map.canvas) redrawMap(); });
+signals.on("theme", () => { if (map.canvas) { drawStill(); drawMap(); drawMapLegend(); } });

@@ -8,8 +8,7 @@ const player = {
   source(key) {
     const embedded = $(`sound-${key}`);
     if (embedded) return `data:audio/ogg;base64,${embedded.textContent}`;
-    if (data.audio.mode === "none") return null;
-    return folderOf(key) + nameOf(key).split("/").map(encodeURIComponent).join("/");
+    return canPlay(key) ? folderOf(key) + pathOf(key) : null;
   },
 
   get playing() { return this.key !== null && !audio.paused; },
@@ -67,11 +66,11 @@ function once(target, name) {
 for (const name of ["play", "pause", "ended"]) audio.addEventListener(name, () => signals.send("play"));
 audio.addEventListener("error", () => { if (player.key !== null) player.fail(); });
 
-const canPlay = (key) => player.source(key) !== null;
+const canPlay = (key) => data.audio.mode !== "none" && folderOf(key) !== null;
 
 /** A round button that plays a clip; it follows what the player does. */
 function playButton(key, { small = false } = {}) {
-  if (data.audio.mode === "none") return null;
+  if (!canPlay(key)) return null;
   const button = make("button", {
     type: "button", class: small ? "play small" : "play", "data-key": key,
     onclick: (event) => { event.stopPropagation(); player.toggle(key); },

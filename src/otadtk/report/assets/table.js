@@ -51,7 +51,9 @@ function render() {
   markSelected();
 }
 
-const dearest = Math.log1p(Math.max(...evaluated.relative.map((value) => value ?? 0), 1));
+const dearest = Math.log1p(evaluated.relative.reduce((most, value) => Math.max(most, value ?? 0), 1));
+$("table").classList.toggle("bare", Object.keys(details).length === 0);
+$("table").classList.toggle("mute", !canPlay("e0"));
 
 function costMeter(value) {
   const bar = make("i");
@@ -61,7 +63,7 @@ function costMeter(value) {
 
 function badges(j) {
   const names = [...evaluated.flags[j], ...(faultOf(j) ? [`known: ${faultOf(j)}`] : [])];
-  return names.map((name) => make("span", { class: "badge" }, name));
+  return names.map((name) => make("span", { class: name.startsWith("known: ") ? "badge known" : "badge" }, name));
 }
 
 function rowOf(j) {
@@ -88,14 +90,16 @@ function markSelected() {
   placeInspector();
 }
 
-const narrow = matchMedia("(max-width: 1080px)");
+const narrow = matchMedia("screen and (max-width: 1080px)");
 
 /** Beside the table where there is room, otherwise under the selected row. */
 function placeInspector() {
   const inspector = $("inspector");
   body.querySelector("tr.open")?.remove();
   const row = narrow.matches ? body.querySelector("tr[aria-current]") : null;
-  if (row) row.after(make("tr", { class: "open" }, make("td", { colspan: 6 }, inspector)));
+  // no more columns than are shown: the widths of the others would be taken from the names
+  const columns = row ? [...row.cells].filter((cell) => cell.offsetWidth > 0).length : 0;
+  if (row) row.after(make("tr", { class: "open" }, make("td", { colspan: columns }, inspector)));
   else document.querySelector(".bench").append(inspector);
   inspector.hidden = table.selected === null || (narrow.matches && !row);
 }

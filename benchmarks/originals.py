@@ -1,0 +1,83 @@
+"""Fetches the original implementations of the encoders, and builds the environment they run in.
+
+    python benchmarks/originals.py [build/originals]
+
+``environment`` is a virtual environment with what they import; beside it lies each original as
+tests/encoders/references/README.md names it. They are run for comparison, never imported by otadtk.
+What cannot be had is named and left out.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PLACE = ROOT / "build" / "originals"
+REQUIREMENTS = (
+    *("torch==2.13.0", "numpy==2.4.6", "scipy==1.17.1", "safetensors==0.8.0"),
+    *("transformers==5.22.0", "librosa==0.11.0", "einops", "resampy", "soundfile", "pillow", "six"),
+)
+# these would pull another torch, torchvision or torchaudio
+WITHOUT_DEPENDENCIES = ("torchlibrosa==0.1.0", "timm==1.0.30")
+PACKAGES = {
+    "torchvggish-0.2": "torchvggish==0.2",
+    "encodec-0.1.1": "encodec==0.1.1",
+    "laion_clap": "laion_clap==1.1.7",
+    "torchopenl3": "torchopenl3==1.0.1",
+    "julius": "julius==0.2.8",
+    "torchaudio": "torchaudio==2.11.0",
+}
+_PANNS = "qiuqiangkong/audioset_tagging_cnn/d2f4b8c18eab44737fcc0de1248ae21eb43f6aa4/pytorch"
+_BEATS = "microsoft/unilm/768a3c873f598bb9b4d4dfb9267b099e35f8fe56/beats"
+FILES = {
+    "panns_models.py": f"{_PANNS}/models.py",
+    "pytorch_utils.py": f"{_PANNS}/pytorch_utils.py",
+    **{f"beats/{name}": f"{_BEATS}/{name}" for name in ("BEATs.py", "backbone.py", "modules.py")},
+}
+
+
+def build(place: Path = PLACE) -> Path:
+    """The folder with everything that could be had."""
+    place.mkdir(parents=True, exist_ok=True)
+    home = place / "environment"
+    if not (home / "ready").exists():
+        print("setting up the environment ...", flush=True)
+        pip = [str(home / "bin" / "python"), "-m", "pip", "install", "-q"]
+        steps = (
+            [sys.executable, "-m", "venv", str(home)],
+            [*pip, *REQUIREMENTS],
+            [*pip, "--no-deps", *WITHOUT_DEPENDENCIES],
+        )
+        if all(subprocess.run(step, check=False).returncode == 0 for step in steps):
+            (home / "ready").touch()
+        else:
+            print("  it cannot be had here", flush=True)
+    for name, requirement in PACKAGES.items():
+        if not (place / name).exists():
+            print(f"fetching {requirement} ...", flush=True)
+            command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target"]
+            if subprocess.run([*command, str(place / name), requirement], check=False).returncode:
+                print("  it cannot be had here: left out", flush=True)
+    for name, source in FILES.items():
+        if not (place / name).exists():
+            _fetch(f"https://raw.githubusercontent.com/{source}", place / name)
+    return place
+
+
+def _fetch(url: str, target: Path) -> None:
+    print(f"fetching {url} ...", flush=True)
+    try:
+        with urllib.request.urlopen(url, timeout=60) as response:
+            content = response.read()
+    except OSError as error:
+        print(f"  it cannot be had here ({error}): put it at {target} yourself", flush=True)
+        return
+    target.parent.mkdir(exist_ok=True)
+    target.write_bytes(content)
+
+
+if __name__ == "__main__":
+    print(build(Path(sys.argv[1]) if len(sys.argv) > 1 else PLACE))
