@@ -175,7 +175,7 @@ def _transport(
 
         def progress(term: str, iteration: int, error: float) -> None:
             bar.set_description(f"transport {term}, marginal error {error:.0e}", refresh=False)
-            bar.update(max(0, iteration - bar.n))
+            bar.update()
 
         result = transport(x, y, settings, progress, reference_term)
     for note in result.notes:
@@ -246,6 +246,11 @@ class AudioMetric(ABC):
         unknown = options.keys() - EmbeddingOptions.__annotations__.keys()
         if unknown:
             raise TypeError(f"{type(self).__name__} has no option {sorted(unknown)[0]!r}")
+
+    @property
+    def label(self) -> str:
+        """The name, as it is printed beside a score."""
+        return self.name
 
     @final
     def _take_features_of(self, spec: EncoderSpec) -> None:
@@ -462,6 +467,12 @@ class OTAD(AudioMetric):
         self.adapter, self.card = loaded.network, loaded.card
         if loaded.spec is not self.spec:
             self._take_features_of(loaded.spec)
+
+    @property
+    def label(self) -> str:
+        """The name, and which approximation or whose arithmetic it is, if it is one."""
+        apart = self.settings.apart
+        return self.name if apart is None else f"{self.name} ({apart})"
 
     def points(self, reference: EmbeddingSet, evaluated: EmbeddingSet) -> tuple[Array, Array]:
         """The clip vectors of both sets."""

@@ -69,9 +69,17 @@ class Evaluation:
         """The distance."""
         return self.measurement.score
 
+    @property
+    def label(self) -> str:
+        """The metric as it is printed: an approximation or an unfinished score names itself."""
+        diagnostics = self.measurement.diagnostics
+        result = None if diagnostics is None else diagnostics.transport
+        unfinished = result is not None and not result.converged
+        return f"{self.metric.label}, not converged" if unfinished else self.metric.label
+
     def headline(self) -> str:
         """The score in one line, against its floor where that is known."""
-        line, floor = f"{self.metric.name}: {self.score:.6f}", self.statistics.floor
+        line, floor = f"{self.label}: {self.score:.6f}", self.statistics.floor
         if floor is None:
             return line
         above, ratio = self.score - floor.mean, floor.ratio(self.score)

@@ -189,7 +189,12 @@ def test_choices_of_the_solver_name_themselves(
     assert run("logmel", *folders, *arguments, "--diagnose") == 0
     out, err = capsys.readouterr()
     assert words in err
-    assert out.splitlines()[0] == f"OTAD: {OTAD('logmel', **settings).score(*folders):.6f}"
+    metric = OTAD("logmel", **settings)
+    apart = settings.get("compat") or settings.get("coupling")
+    assert metric.label == ("OTAD" if apart is None else f"OTAD ({apart})")
+    label, score = out.splitlines()[0].split(": ")
+    assert label.removesuffix(", not converged") == metric.label
+    assert score == f"{metric.score(*folders):.6f}"
 
 
 def test_quiet(folders: Folders, capsys: pytest.CaptureFixture[str]) -> None:
@@ -229,6 +234,7 @@ def test_strict(
     monkeypatch.setattr("otadtk.distances.transport.sinkhorn_divergence", hasty)
     assert run("logmel", *folders, "--epsilon", 30) == 0
     out, err = capsys.readouterr()
+    assert out.startswith("OTAD, not converged: ")
     assert "warning: Not converged" in err
     assert run("logmel", *folders, "--epsilon", 30, "--strict") == 5
     out, err = capsys.readouterr()

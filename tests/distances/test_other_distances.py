@@ -32,6 +32,18 @@ def test_fad_is_the_formula(n, m, d):
     assert frechet_distance(x, y) == pytest.approx(formula, rel=1e-5)
 
 
+@pytest.mark.parametrize("still", [False, True])
+def test_fad_of_many_dimensions_takes_one_factor(monkeypatch, still):
+    x, y = clouds(1, 150, 200, 6)
+    if still:  # no Cholesky factor: a direction of no spread
+        x[:, 2] = y[:, 2] = 1.5
+    expected = frechet_distance(x, y)
+    monkeypatch.setattr("otadtk.distances.frechet._DIRECT_UP_TO", 3)
+    monkeypatch.setattr("otadtk.distances.frechet._CHUNK", 64)
+    assert frechet_distance(x, y) == pytest.approx(expected, rel=1e-7)
+    assert frechet_distance(x.astype(np.float32), y) == pytest.approx(expected, rel=1e-5)
+
+
 def test_fad_of_gaussians_with_known_moments():
     corners = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]]) * np.sqrt(0.75)
     stretched = corners * [3.0, 0.5] + [2.0, 0.0]  # covariances I and diag(9, ¼)

@@ -8,7 +8,7 @@ import pytest
 import torch
 from hypothesis import example, given, settings
 
-from otadtk.distances.sinkhorn import sinkhorn_divergence
+from otadtk.distances.sinkhorn import sinkhorn_coupling, sinkhorn_divergence
 from otadtk.errors import UsageError
 
 from .clouds import clouds, dimensions, long_run, scales, seeds, sizes
@@ -114,6 +114,17 @@ def test_duplicates_are_weights(scale):
     assert 3 * by_copies.cj[:5] == pytest.approx(by_weights.cj[:5], rel=1e-9)
 
 
+@pytest.mark.parametrize("scale", [1.0, 30.0])  # a smooth problem and a sharp one
+def test_the_coupling_alone_is_that_of_the_divergence(
+    scale: float, rng: np.random.Generator
+) -> None:
+    x, y = (scale * rng.normal(size=(n, 4)) for n in (40, 30))
+    y[20:] = y[20]
+    alone, term = sinkhorn_coupling(x, y, epsilon=0.1), sinkhorn_divergence(x, y, epsilon=0.1).xy
+    assert alone.value == term.value
+    assert np.array_equal(alone.column_costs, term.column_costs)
+
+
 @pytest.mark.parametrize("scale", [0.1, 1.0, 3.0])
 @pytest.mark.parametrize("kind", ["sharp", "entropic"])
 def test_the_error_bar_covers_a_long_float64_run(scale, kind):
@@ -127,6 +138,19 @@ def test_the_error_bar_covers_a_long_float64_run(scale, kind):
     for term, value in ((result.xy, xy), (result.xx, xx), (result.yy, yy)):
         if kind == "entropic":
             assert term.dual - 1e-8 <= value <= term.primal + 1e-8
+
+
+@pytest.mark.parametrize("scale", [0.1, 1.0, 3.0])
+def test_the_error_bar_covers_the_rounding_of_float32_costs_too(monkeypatch, scale):
+    monkeypatch.setattr("otadtk.distances.cost._DOUBLE_LIMIT", 0)
+    x, y = (points.astype(np.float32) for points in clouds(15, 60, 50, d=40, scale=scale / 3))
+    result = sinkhorn_divergence(x, y)
+    wide = x.astype(float), y.astype(float)
+    pairs = (wide, (wide[0], wide[0]), (wide[1], wide[1]))
+    xy, xx, yy = (long_run(*pair, 0.1)[0] for pair in pairs)
+    assert abs(result.value - (xy - 0.5 * (xx + yy))) <= result.error_bar <= 2e-3 * xy
+    for term, truth in ((result.xy, xy), (result.xx, xx), (result.yy, yy)):
+        assert abs(term.value - truth) <= term.value_error
 
 
 @pytest.mark.parametrize("iterations", [1, 2, 3, 5])

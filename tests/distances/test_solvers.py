@@ -7,19 +7,22 @@ import ot
 import pytest
 import torch
 
+from otadtk.distances.bracket import transport_bracket
+from otadtk.distances.certificate import certify
 from otadtk.distances.columns import transport_by_columns
 from otadtk.distances.cost import SquaredCost
 from otadtk.distances.duplicates import merge_duplicates
 from otadtk.distances.exact import exact_transport
 from otadtk.distances.gibbs import GibbsKernel
 from otadtk.distances.legacy import COMPAT
+from otadtk.distances.newton import SparseDual, SparsePlan
 from otadtk.distances.panels import CostPanels
 from otadtk.distances.sinkhorn import sinkhorn_divergence
 from otadtk.distances.smooth import KernelPlan, solve_cross, solve_self
 from otadtk.distances.support import near_pairs
 from otadtk.errors import UsageError
 
-from .clouds import clouds
+from .clouds import clouds, long_run
 
 
 def uniform(count):
@@ -85,6 +88,31 @@ def test_mass_that_must_go_where_the_kernel_underflows():
     assert exact <= result.xy.value + result.xy.value_error
     assert result.xy.value <= exact + np.log(31**2)
     assert float(cost.tile(slice(30, 31)).min()) > 3000
+
+
+@pytest.mark.parametrize("scale", [0.2, 0.7, 3.0])
+@pytest.mark.parametrize("noise", [0.0, 1e-5, 1e-3, 0.1, 1.0])
+def test_any_potentials_bracket_the_truth(scale, noise):
+    """Both bounds hold for potentials that are off by so many ε, and close in on good ones."""
+    epsilon, rng = 0.1, np.random.default_rng(8)
+    x, y = clouds(8, 30, 25, scale=scale)
+    solved = sinkhorn_divergence(x, y, potentials=True, tolerance=1e-9)
+    f, g = (p + noise * epsilon * rng.normal(size=len(p)) for p in solved.xy.potentials)
+    cost = SquaredCost(torch.tensor(x), torch.tensor(y))
+    everything = near_pairs(
+        CostPanels(cost, 0), torch.tensor(f), torch.tensor(g), float("inf"), 30 * 25
+    )
+    a, b = ot.unif(30), ot.unif(25)
+    plan = SparsePlan(SparseDual(everything, a, b, epsilon), f, g, dropped=0.0)
+    term = certify(
+        *(plan, a, b, cost, epsilon), tolerance=1e-5, rounding=0.0, iterations=0, regime="sharp"
+    )
+    lower, upper = transport_bracket(plan, a, b, epsilon, term.primal)
+    transport, entropic, _ = long_run(x, y, epsilon)
+    assert lower - 1e-9 <= transport <= upper + 1e-9
+    assert term.dual - 1e-9 <= entropic <= term.primal + 1e-9
+    if noise <= 1e-3:
+        assert upper - lower <= 0.05 * transport
 
 
 def test_column_generation_finds_the_optimum_from_a_bad_support():

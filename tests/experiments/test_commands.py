@@ -103,7 +103,11 @@ def test_published_distances(tmp_path: Path) -> None:
     files = ("--ratings", str(tmp_path / "r.csv"), "--distances", str(tmp_path / "d.csv"))
     assert quick(tmp_path / "out", "mos-published", *files) == 0
     table = (tmp_path / "out" / "mos-published.md").read_text()
-    assert "| audio quality, n = 4, vggish | -1.000 " in table
+    assert "| encoder | audio quality, n = 4 |" in table
+    assert "| vggish | -1.000 " in table
+    rows = read_rows(tmp_path / "out" / "mos-published.csv")
+    assert [row["rho"] for row in rows] == [-1, -1, -1, -1]
+    assert "value" not in rows[0]  # the published figures themselves are not passed on
 
 
 KADTK = "def calc_kernel_audio_distance(x, y, cached, device): return 1.25\n"

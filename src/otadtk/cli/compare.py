@@ -147,7 +147,7 @@ def _print_table(comparisons: Sequence[Comparison]) -> None:
         for rank, system in enumerate(comparison.systems):
             lead, interval = comparison.lead(rank), system.interval
             row = [
-                *(metric.model_name, metric.name, str(rank + 1), system.name, str(system.clips)),
+                *(metric.model_name, metric.label, str(rank + 1), system.name, str(system.clips)),
                 *(f"{system.score:.6f}", f"{interval.low:.6f} to {interval.high:.6f}"),
             ]
             if lead is not None:

@@ -214,7 +214,7 @@ def _show_clips(diagnostics: OTADDiagnostics, options: argparse.Namespace) -> No
 def _row(evaluation: Evaluation, options: argparse.Namespace) -> list[object]:
     diagnostics = evaluation.measurement.diagnostics
     variant = diagnostics.variant if diagnostics is not None else ""
-    what = [evaluation.metric.name, options.model, variant, options.ref, options.eval]
+    what = [evaluation.label, options.model, variant, options.ref, options.eval]
     return [*what, evaluation.score, evaluation.seconds]
 
 

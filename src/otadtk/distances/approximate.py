@@ -49,7 +49,9 @@ class ApproximateDivergence:
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader of the number should know, one sentence each."""
-        repeats = "batches" if self.coupling == "minibatch" else "directions"
+        repeats = {"minibatch": "batches", "sliced": "directions"}[self.coupling]
+        if self.repetitions == 1:
+            repeats = {"batches": "batch", "directions": "direction"}[repeats]
         low, high = self.interval
         interval = f"{low:.6g} to {high:.6g}" if self.repetitions > 1 else "unknown"
         note = (

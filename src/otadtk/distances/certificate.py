@@ -1,4 +1,4 @@
-"""The certificate: a feasible plan and the dual around every OT_ε, and what follows for ⟨T, C⟩.
+"""The certificate: a feasible plan and the dual around every OT_ε; ``bracket.py`` bounds ⟨T, C⟩.
 
 Let T have marginals r, c close to a, b. Three plans are involved:
 
@@ -20,13 +20,14 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from otadtk.distances.bracket import transport_bracket
 from otadtk.distances.cost import SquaredCost
 from otadtk.distances.laplacian import conjugate_gradients
 from otadtk.distances.plan import Plan
 from otadtk.distances.result import Coupling, FloatArray
 
 _SAFETY = 2.0
-"""Factor on the transport inequality, whose variance is that of T instead of T*."""
+"""Factor on the effect of rounding, whose size is that of a sample."""
 
 
 def certify(
@@ -48,28 +49,21 @@ def certify(
     """
     sums = plan.sums
     goal = 1e-3 * tolerance
-    if (
-        cost.symmetric
-    ):  # what is missing travels at the mean cost, far above the value of a self term
+    if cost.symmetric:  # missing mass travels at the mean cost, far above the value of a self term
         level = max(abs(float(a @ plan.f + b @ plan.g)), epsilon)
         goal *= level / max(level, cost.mean(torch.from_numpy(a), torch.from_numpy(b)))
     step = _no_correction(a, b)
     if correct:
         step = _marginal_correction(plan, a, b, cost.symmetric, goal)
-    primal, moved = _feasible_value(plan, step, a, b, cost, epsilon)
+    primal = _feasible_value(plan, step, a, b, cost, epsilon)
     mass = float(sums.rows.sum()) + sums.dropped
     dual = float(a @ plan.f + b @ plan.g) - epsilon * (mass - 1.0)
-    gap = max(primal - dual, 0.0)
-    relative = gap / max(abs(primal), epsilon)
+    relative = max(primal - dual, 0.0) / max(abs(primal), epsilon)
     value = float(sums.column_costs.sum())
-    divergence = gap / epsilon  # KL(T′ | T*) at most
-    spread = epsilon * float(np.sqrt(sums.variance))
-    value_error = (
-        moved
-        + _SAFETY * spread * float(np.sqrt(2.0 * divergence))
-        + _SAFETY * (spread + epsilon) * divergence
-        + rounding * (1.0 + spread / epsilon)
-    )
+    lower, upper = transport_bracket(plan, a, b, epsilon, max(primal, dual))
+    # d⟨T*, C⟩ = ⟨T*, dC⟩ − Cov(ℓ, dC): what costs off by ``rounding`` can do
+    shaken = rounding * (1.0 + float(np.sqrt(sums.variance)))
+    value_error = max(value - lower, upper - value, 0.0) + _SAFETY * shaken
     return Coupling(
         value=value,
         primal=primal,
@@ -140,8 +134,8 @@ def _feasible_value(
     b: FloatArray,
     cost: SquaredCost,
     epsilon: float,
-) -> tuple[float, float]:
-    """(an upper bound of T′'s entropic value, |⟨T − T′, C⟩| at most)."""
+) -> float:
+    """An upper bound of T′'s entropic value."""
     sums, alpha, beta = plan.sums, step.alpha, step.beta
     # T₁ = T ∘ (1 + α ⊕ β); rows and then columns are scaled down to at most a and b
     # (products are taken of small differences: those of float32 panels are only relatively exact)
@@ -159,22 +153,18 @@ def _feasible_value(
     inner -= epsilon * float(np.log(mass))
     left, right = np.maximum(a - row, 0.0), np.maximum(b - column, 0.0)
     rest = float(left.sum())
-    corrected = float(alpha @ sums.row_costs + beta @ sums.column_costs)
-    scaled = float((1.0 - rho) @ sums.row_costs + (1.0 - sigma) @ sums.column_costs)
     if rest <= 0.0 or right.sum() <= 0.0:
-        return inner, abs(corrected) + scaled
-    outer, outer_cost = _rank_one_value(left / rest, right / right.sum(), a, b, cost, epsilon)
-    moved = abs(corrected) + scaled + rest * outer_cost
-    return (1.0 - rest) * inner + rest * outer, moved
+        return inner
+    outer = _rank_one_value(left / rest, right / right.sum(), a, b, cost, epsilon)
+    return (1.0 - rest) * inner + rest * outer
 
 
 def _rank_one_value(
     p: FloatArray, q: FloatArray, a: FloatArray, b: FloatArray, cost: SquaredCost, epsilon: float
-) -> tuple[float, float]:
-    """(⟨p ⊗ q, C⟩ + ε KL(p ⊗ q | a ⊗ b), ⟨p ⊗ q, C⟩)."""
+) -> float:
+    """⟨p ⊗ q, C⟩ + ε KL(p ⊗ q | a ⊗ b)."""
     transport = cost.mean(torch.from_numpy(p), torch.from_numpy(q))
-    entropy = _relative_entropy(p, a) + _relative_entropy(q, b)
-    return transport + epsilon * entropy, transport
+    return transport + epsilon * (_relative_entropy(p, a) + _relative_entropy(q, b))
 
 
 def _relative_entropy(p: FloatArray, a: FloatArray) -> float:

@@ -37,8 +37,6 @@ class ExactPlan:
     """Linear indices of the pairs that carry mass."""
     mass: FloatArray
     """T at these pairs."""
-    violation: float
-    """max (f_i + g_j − C_ij) over all pairs, at most: zero up to rounding when optimal."""
     reserve: float
     """Mass that went through the reserve: zero for a feasible plan."""
 
@@ -59,7 +57,7 @@ def transport_by_columns(
     price = 4.0 * float((cost.x_squared.max().sqrt() + cost.y_squared.max().sqrt()) ** 2) + 1.0
     for _ in range(_ROUNDS):
         f, g, basis, mass, reserve = _network_simplex(support, a, b, price)
-        newcomers, worst = _price(panels, f, g, a, b, slack)
+        newcomers = _price(panels, f, g, a, b, slack)
         if len(newcomers) == 0:
             break
         grown = newcomers.joined(support)
@@ -68,7 +66,7 @@ def transport_by_columns(
         support = grown
         if len(newcomers) < enough * len(a):
             break
-    return ExactPlan(f, g, support, basis, mass, worst, reserve)
+    return ExactPlan(f, g, support, basis, mass, reserve)
 
 
 def _network_simplex(
@@ -98,8 +96,8 @@ def _network_simplex(
 
 def _price(
     panels: CostPanels, f: FloatArray, g: FloatArray, a: FloatArray, b: FloatArray, slack: float
-) -> tuple[Support, float]:
-    """(the most violated pairs of every row and column, the largest violation)."""
+) -> Support:
+    """The most violated pairs of every row and column."""
     device, m = panels.cost.device, len(b)
     wide = panels.cost.x_squared.dtype
     f_, g_ = torch.from_numpy(f).to(device, wide), torch.from_numpy(g).to(device, wide)
@@ -128,7 +126,7 @@ def _price(
     found.append((best_row[chosen_columns] * m + chosen_columns).cpu().numpy())
     reduced_costs.append(best[chosen_columns].cpu().double().numpy())
     if sum(map(len, found)) == 0:
-        return Support(np.empty(0, dtype=np.int64), np.empty(0), m), 0.0
+        return Support(np.empty(0, dtype=np.int64), np.empty(0), m)
     linear, values = np.concatenate(found), np.concatenate(reduced_costs)
     rows_, columns_ = linear // m, linear % m
     # a heavy point needs at least as many partners as it has times their weight
@@ -137,7 +135,7 @@ def _price(
     chosen = _first_in_group(rows_, values, row_quota)
     chosen |= _first_in_group(columns_, values, column_quota)
     costs = values + f[rows_] + g[columns_]
-    return Support(linear[chosen], costs[chosen], m), -float(values.min())
+    return Support(linear[chosen], costs[chosen], m)
 
 
 def _first_in_group(

@@ -11,6 +11,9 @@ TILE_ELEMENTS = 1 << 21
 _DOUBLE_LIMIT = 1 << 27
 """N·M·d up to which costs are computed in float64: there it costs milliseconds."""
 
+_COPY_ELEMENTS = 1 << 18
+"""Entries of a wide copy of the points."""
+
 
 def accumulator(device: torch.device) -> torch.dtype:
     """The dtype for potentials and sums: float64, or float32 on MPS, which has nothing wider."""
@@ -28,6 +31,20 @@ def row_tiles(rows: int, columns: int, elements: int = TILE_ELEMENTS) -> list[sl
     return [slice(start, min(start + height, rows)) for start in range(0, rows, height)]
 
 
+def _column_sums(points: Tensor, wide: torch.dtype) -> Tensor:
+    """Σ_i x_i; tile by tile, because a wide sum makes a wide copy first."""
+    sums = torch.zeros(points.shape[1], dtype=wide, device=points.device)
+    for rows in row_tiles(len(points), points.shape[1], _COPY_ELEMENTS):
+        sums += points[rows].sum(dim=0, dtype=wide)
+    return sums
+
+
+def _squared_norms(points: Tensor, wide: torch.dtype) -> Tensor:
+    """‖x_i‖², squared and summed wide."""
+    tiles = row_tiles(len(points), points.shape[1], _COPY_ELEMENTS)
+    return torch.cat([points[rows].to(wide).square().sum(dim=1) for rows in tiles])
+
+
 class SquaredCost:
     """The cost matrix between two clouds; nothing of size N×M is held here.
 
@@ -38,12 +55,12 @@ class SquaredCost:
     def __init__(self, x: Tensor, y: Tensor, dtype: torch.dtype | None = None) -> None:
         wide = accumulator(x.device)
         self.dtype = dtype or working_dtype(len(x), len(y), x.shape[1], x.device)
-        centre = (x.sum(dim=0, dtype=wide) + y.sum(dim=0, dtype=wide)) / (len(x) + len(y))
+        centre = (_column_sums(x, wide) + _column_sums(y, wide)) / (len(x) + len(y))
         # the same rounded centre for both clouds: their differences do not notice its rounding
         self.x = (x - centre.to(x.dtype)).to(self.dtype)
         self.y = self.x if y is x else (y - centre.to(x.dtype).to(y.dtype)).to(self.dtype)
-        self.x_squared = self.x.square().sum(dim=1, dtype=wide)
-        self.y_squared = self.x_squared if y is x else self.y.square().sum(dim=1, dtype=wide)
+        self.x_squared = _squared_norms(self.x, wide)
+        self.y_squared = self.x_squared if y is x else _squared_norms(self.y, wide)
         self._x_squared = self.x_squared.to(self.dtype)
         self._y_squared = self.y_squared.to(self.dtype)
 

@@ -102,14 +102,16 @@ def exact_transport(
         on_device = cloud_x.weights.to(cost.device, wide), cloud_y.weights.to(cost.device, wide)
         f, g, _ = coarse_potentials(panels, *on_device)
         start = starting_pairs(panels, f, g)
-    slack = 2.0 * cost.rounding() + 1e-12 * float(cost.x_squared.max() + cost.y_squared.max())
-    plan = transport_by_columns(panels, start, weights_a, weights_b, slack)
+    rounding = cost.rounding() + 1e-12 * float(cost.x_squared.max() + cost.y_squared.max())
+    plan = transport_by_columns(panels, start, weights_a, weights_b, 2.0 * rounding)
     used = Support(plan.basis, np.empty(0), m).with_exact_costs(cost)
     products = plan.mass * used.costs
     value = float(products.sum())
-    # f − violation is feasible against every pair, up to the rounding of C
-    dual = float(weights_a @ plan.f + weights_b @ plan.g) - max(plan.violation, slack)
-    dual = min(dual, value)
+    # every f_i lowered until f_i + g_j ≤ C_ij for all j: feasible, up to the rounding of C
+    f, g = torch.from_numpy(plan.f).to(cost.x_squared), torch.from_numpy(plan.g).to(cost.x_squared)
+    least = torch.cat([reduced.amin(dim=1) for _, reduced in panels.reduced(f, g)])
+    lowered = plan.f + least.clamp(max=0.0).cpu().double().numpy()
+    dual = min(value, float(weights_a @ lowered + weights_b @ plan.g) - rounding)
     return ExactTransport(
         value=value,
         dual=dual,

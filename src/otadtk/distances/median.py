@@ -58,7 +58,7 @@ def _bracket(cost: SquaredCost, margin: float) -> tuple[float, float]:
 def _count(pairs: PairDistances, low: float, high: float) -> tuple[int, Tensor]:
     """(pairs i < j with d² < low, the d² of those in [low, high])."""
     below, inside = 0, []
-    for tile in pairs.tiles():
+    for tile in pairs.tiles(keep=True):  # the kernel will want them too
         below += int(torch.count_nonzero(tile < low))
         inside.append(tile[(tile >= low) & (tile <= high) & (tile < torch.inf)])
     return below, torch.cat(inside)

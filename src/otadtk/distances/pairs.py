@@ -11,11 +11,11 @@ from torch import Tensor
 from otadtk.distances.cost import SquaredCost, row_tiles
 
 TILE = 1 << 19
-_KEPT_BYTES = 40_000_000
+_KEPT_BYTES = 54_000_000
 
 
 class PairDistances:
-    """‖p_i − p_j‖² over i < j; what fits stays in memory, so that a second pass is cheap.
+    """‖p_i − p_j‖² over i < j; what fits can be kept, so that a second pass is cheap.
 
     The source is the cloud, or its costs with itself.
     """
@@ -34,7 +34,7 @@ class PairDistances:
             return self._source
         return SquaredCost(self._source, self._source, torch.float32)
 
-    def tiles(self) -> Iterator[Tensor]:
+    def tiles(self, *, keep: bool = False) -> Iterator[Tensor]:
         """Row tiles of the upper triangle with infinity where i ≥ j, to be read only."""
         for index, rows in enumerate(row_tiles(*self.cost.shape, TILE)):
             if index < len(self._kept):
@@ -45,7 +45,7 @@ class PairDistances:
             lower = torch.ones((height, height), dtype=torch.bool, device=tile.device).tril_()
             tile[:, :height].masked_fill_(lower, torch.inf)
             size = tile.numel() * tile.element_size()
-            if index == len(self._kept) and size <= self._room:
+            if keep and index == len(self._kept) and size <= self._room:
                 self._kept.append(tile)
                 self._room -= size
             yield tile

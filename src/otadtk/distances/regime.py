@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import math
-import os
+import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 import torch
@@ -40,12 +42,26 @@ class Budget:
 
 
 def default_memory() -> int:
-    """A quarter of the free memory, 1.8 GB at most."""
+    """A quarter of the memory that can be had, 1.8 GB at most."""
+    return min(_available_memory() // 4, _DEFAULT_CAP)
+
+
+def _available_memory() -> int:
+    """Bytes that can be had without swapping, or plenty where the system does not tell."""
     try:
-        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (ValueError, OSError, AttributeError):  # macOS does not tell
-        free = 4 * _DEFAULT_CAP
-    return min(free // 4, _DEFAULT_CAP)
+        table = Path("/proc/meminfo").read_text()
+        # not the free pages alone: files that were read fill them, and give way
+        return 1024 * int(table.partition("MemAvailable:")[2].split()[0])
+    except (OSError, ValueError, IndexError):
+        return 4 * _DEFAULT_CAP
+
+
+def give_back_memory() -> None:
+    """Hands freed panels back to the system: the heap keeps them, in pieces that the next do not fit."""
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it
+        if trim is not None:
+            trim(0)
 
 
 def plan_memory(n: int, m: int, d: int, item: int, max_memory: int | None) -> Budget:

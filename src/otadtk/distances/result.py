@@ -58,11 +58,12 @@ class Divergence:
     """A Sinkhorn divergence S = OT(x, y) − ½ OT(x, x) − ½ OT(y, y) with its three terms.
 
     ``error_bar`` follows from the duality gaps γ (absolute) of the three terms. The entropic
-    value of a term lies between its dual and its primal, so its error is γ. For the sharp value
-    ⟨T, C⟩ the gap alone is no bound; but a feasible plan T′ obeys ε KL(T′ | T*) ≤ γ, and the
-    mean of h = C − f ⊕ g under two plans of equal marginals differs by at most
-    sqrt(2 KL Var h) + O(KL). Hence ``value_error`` = |⟨T − T′, C⟩| + 2 sqrt(2 (γ/ε) Var h) +
-    γ/ε · (a few standard deviations of h) + the rounding of C. The bar is
+    value of a term lies between its dual and its primal; their middle is reported, and its error
+    is γ/2. For the sharp value ⟨T, C⟩ the gap alone is no bound; but OT_ε is concave in ε and has
+    the slope KL(T* | a ⊗ b), so that dual values at ε ± δ bound ⟨T*, C⟩ = OT_ε − ε KL from both
+    sides (``bracket.py``), by about sqrt(2 γ ε Var ℓ) with ℓ the log density of T. That is a bound
+    for the costs as computed. Costs in float32 are rounded: ``cost_rounding`` is the largest
+    error of a sample of them, and its effect is added twice over, to first order. The bar is
     error(xy) + ½ error(xx) + ½ error(yy).
     """
 

@@ -20,6 +20,8 @@ from otadtk.distances.shares import EntropicShares, PlanShares
 from otadtk.distances.validate import as_points, as_weights, check_pair, check_positive
 from otadtk.errors import UsageError
 
+_TOLERANCE, _MAX_ITERATIONS = 1e-5, 1000
+
 
 def sinkhorn_divergence(
     x: ArrayLike | Tensor,
@@ -30,8 +32,8 @@ def sinkhorn_divergence(
     divergence: DivergenceKind = "sharp",
     weights_x: ArrayLike | Tensor | None = None,
     weights_y: ArrayLike | Tensor | None = None,
-    tolerance: float = 1e-5,
-    max_iterations: int = 1000,
+    tolerance: float = _TOLERANCE,
+    max_iterations: int = _MAX_ITERATIONS,
     max_memory: int | None = None,
     potentials: bool = False,
     reference_term: Coupling | None = None,
@@ -62,7 +64,7 @@ def sinkhorn_divergence(
     _check_choice(divergence, ("sharp", "entropic"), "divergence")
     _check_choice(epsilon_scale, ("absolute", "mean_cost", "median_cost"), "epsilon_scale")
     a, b = as_weights(weights_x, len(x_), "weights_x"), as_weights(weights_y, len(y_), "weights_y")
-    report = progress or (lambda term, iteration, error: None)
+    report = progress or _nobody
     if epsilon_scale != "absolute":
         epsilon *= cost_scale(SquaredCost(x_, y_), a, b, epsilon_scale)
     if compat is not None:
@@ -77,11 +79,8 @@ def sinkhorn_divergence(
             xy, xx, yy, divergence, epsilon, epsilon_scale, started, held, compat, shares
         )
     cloud_x, cloud_y = merge_duplicates(x_, a), merge_duplicates(y_, b)
-    size = max(len(cloud_x.points), len(cloud_y.points))
-    dtype = working_dtype(size, size, x_.shape[1], x_.device)
-    item = torch.empty((), dtype=dtype).element_size()
-    budget = plan_memory(size, size, x_.shape[1], item, max_memory)
-    coupler = Coupler(epsilon, tolerance, int(max_iterations), budget, dtype, report)
+    settings = (epsilon, tolerance, int(max_iterations), max_memory, report)
+    coupler = _coupler(cloud_x, cloud_y, *settings)
     same = _equal(cloud_x, cloud_y)
     known = None if same else reference_term
     if known is None:
@@ -95,8 +94,41 @@ def sinkhorn_divergence(
     yy = _expand(yy, cloud_y, cloud_y, potentials)
     xy = _expand(xy, cloud_x, cloud_y, potentials)
     shares = _shares(xy, x_, y_, a, epsilon) if potentials else None
-    held = budget.forecast_bytes
+    held = coupler.budget.forecast_bytes
     return assemble(xy, xx, yy, divergence, epsilon, epsilon_scale, started, held, shares=shares)
+
+
+def sinkhorn_coupling(
+    x: ArrayLike | Tensor, y: ArrayLike | Tensor, *, epsilon: float = 0.1
+) -> Coupling:
+    """OT_ε(x, y) alone, the term ``xy`` of the divergence: a third of the work where costs suffice."""
+    x_, y_ = as_points(x, "x"), as_points(y, "y")
+    check_pair(x_, y_)
+    cloud_x = merge_duplicates(x_, as_weights(None, len(x_), "weights_x"))
+    cloud_y = merge_duplicates(y_, as_weights(None, len(y_), "weights_y"))
+    settings = (check_positive(epsilon, "epsilon"), _TOLERANCE, _MAX_ITERATIONS, None, _nobody)
+    coupler = _coupler(cloud_x, cloud_y, *settings)
+    return _expand(coupler.couple(cloud_x, cloud_y, "xy"), cloud_x, cloud_y, False)
+
+
+def _coupler(
+    x: MergedCloud,
+    y: MergedCloud,
+    epsilon: float,
+    tolerance: float,
+    max_iterations: int,
+    max_memory: int | None,
+    report: Progress,
+) -> Coupler:
+    size, d = max(len(x.points), len(y.points)), x.points.shape[1]
+    dtype = working_dtype(size, size, d, x.points.device)
+    item = torch.empty((), dtype=dtype).element_size()
+    budget = plan_memory(size, size, d, item, max_memory)
+    return Coupler(epsilon, tolerance, max_iterations, budget, dtype, report)
+
+
+def _nobody(term: str, iteration: int, error: float) -> None:
+    """Hears of the progress, and says nothing."""
 
 
 def assemble(

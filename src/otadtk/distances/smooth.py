@@ -123,6 +123,7 @@ class KernelPlan(Plan):
             column_costs = row_costs
         else:
             column_costs = columns * g0 + v * mixed.columns[:, 0] - epsilon * columns_k
+        mass = rows.sum()
         mean = rows_k.sum() + (rows * alpha).sum() + (columns * beta).sum()
         square = (
             (u * second.rows[:, 0]).sum()
@@ -136,7 +137,7 @@ class KernelPlan(Plan):
             columns=_numpy(columns),
             row_costs=_numpy(row_costs),
             column_costs=_numpy(column_costs),
-            variance=max(0.0, float(square - mean * mean)),
+            variance=max(0.0, float(square / mass - (mean / mass) ** 2)),
             dropped=self._clipped,
         )
 

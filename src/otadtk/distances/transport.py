@@ -51,6 +51,11 @@ class TransportSettings:
             if self.coupling != "minibatch" and self.divergence != "sharp":
                 raise UsageError(f"The coupling {self.coupling!r} has no entropic divergence.")
 
+    @property
+    def apart(self) -> str | None:
+        """What sets the number apart from the certified Sinkhorn divergence, if anything does."""
+        return self.compat if self.coupling == "sinkhorn" else self.coupling
+
 
 class TransportResult(Protocol):
     """What every coupling gives: a value, the cost of each sample, and its own description."""

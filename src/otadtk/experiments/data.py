@@ -112,6 +112,7 @@ class Embedded:
         self._lock = threading.RLock()
         self._versions: dict[tuple[bool, Plan], VersionSet] = {}
         self._spaces: dict[tuple[str, Plan], Space] = {}
+        self._clean: Points | None = None
 
     @cached_property
     def adapters(self) -> dict[str, LoadedAdapter]:
@@ -127,8 +128,11 @@ class Embedded:
     def clean(self) -> Points:
         """The vectors of the clips as they are, in the order of the dataset."""
         with self._lock:
-            files = [clip.path for clip in self.dataset.clips]
-            return embed(files, LazyEncoder(self.spec), self._store, workers=self._workers).vectors
+            if self._clean is None:
+                files = [clip.path for clip in self.dataset.clips]
+                encoder = LazyEncoder(self.spec)
+                self._clean = embed(files, encoder, self._store, workers=self._workers).vectors
+            return self._clean
 
     def space(self, plan: Plan, variant: str) -> Space:
         """Clean and spoilt versions of the clips as points of a ground metric."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from otadtk.distances.exact import exact_transport
 from otadtk.distances.kernel import kernel_distance
-from otadtk.distances.sinkhorn import sinkhorn_divergence
+from otadtk.distances.sinkhorn import sinkhorn_coupling
 from otadtk.experiments.data import Plan, Points, Space, clean_plan
 from otadtk.statistics import auroc
 from otadtk.training.evaluation import nearest_cost
@@ -96,7 +96,7 @@ def exact_costs(x: Points, y: Points) -> Costs:
 
 def sinkhorn_costs(x: Points, y: Points) -> Costs:
     """c_j of the entropic plan."""
-    return sinkhorn_divergence(x, y, epsilon=EPSILON).cj
+    return sinkhorn_coupling(x, y, epsilon=EPSILON).column_costs
 
 
 def frechet_costs(x: Points, y: Points) -> Costs:

@@ -173,7 +173,7 @@ def tables(rows: Sequence[Row]) -> list[Table]:
 
 def draw(rows: Sequence[Row]) -> dict[str, Figure]:
     """Relative differences by dimension."""
-    with panels(width=COLUMN, height=2.4) as (figure, (axes,)):
+    with panels(width=COLUMN, height=2.7) as (figure, (axes,)):
         dimensions = [int(d) for d in distinct(rows, "dimension")]
         looks = zip(_QUESTIONS, (BLUE, GREEN, ORANGE), "osD", strict=True)
         for question, colour, marker in looks:
@@ -197,7 +197,7 @@ def draw(rows: Sequence[Row]) -> dict[str, Figure]:
         axes.minorticks_off()
         axes.set_xlabel("dimension")
         axes.set_ylabel("largest relative difference")
-        axes.legend(fontsize=6)
+        figure.legend(loc="outside upper center", ncols=2)
     return {"differences": figure}
 
 

@@ -188,5 +188,5 @@ def draw(rows: Sequence[Row]) -> dict[str, Figure]:
             place.set_xticks(range(len(pairs)), [f"{m}\n{a}" for m, a in pairs])
             place.set_title(words, loc="left")
         axes[0].set_ylabel("mean |Δ| over four axes")
-        axes[0].legend()
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper")
     return {"factors": figure}

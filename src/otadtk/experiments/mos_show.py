@@ -45,16 +45,12 @@ def _count(rows: Sequence[Row], level: str) -> int:
     return len(own) if level == "category" else len(distinct(own, "system"))
 
 
-def tables(rows: Sequence[Row], signed: bool = False) -> list[Table]:
-    """Both criteria at both levels, then two backbones beside each other (B.3).
-
-    ``signed`` keeps the sign of ρ; otherwise it is turned, so that higher is better.
-    """
-    return [_correlations(rows, signed), _backbones(rows)]
+def tables(rows: Sequence[Row]) -> list[Table]:
+    """Both criteria at both levels, then two backbones beside each other (B.3)."""
+    return [_correlations(rows), _backbones(rows)]
 
 
-def _correlations(rows: Sequence[Row], signed: bool) -> Table:
-    factor = 1.0 if signed else -1.0
+def _correlations(rows: Sequence[Row]) -> Table:
     metrics = [metric for metric in METRICS if metric in distinct(rows, "metric")]
     cells = []
     for criterion in CRITERIA:
@@ -62,30 +58,27 @@ def _correlations(rows: Sequence[Row], signed: bool) -> Table:
             for model in distinct(rows, "model"):
                 found = (correlate(rows, model, metric, level, criterion) for metric in metrics)
                 title = f"{criterion.replace('_', ' ')}, n = {_count(rows, level)}, {model}"
-                cells.append([title, *(_shown(rho, factor) for rho in found)])
-    if not signed:
-        for (level, encoder), values in MOS_QUALITY.items():
-            size = 9 if level == "system" else 63
-            shown = [f"{value:.3f}" for value in values[: len(metrics)]]
-            cells.append([f"audio quality, n = {size}, {encoder} (paper)", *shown])
-        for level, values in MOS_FIT.items():
-            size = 9 if level == "system" else 63
-            shown = [f"{value:.3f}" for value in values[: len(metrics)]]
-            cells.append([f"category fit, n = {size}, mean of five (paper)", *shown])
-    sign = "its sign as it is: a distance should fall" if signed else "its sign turned"
+                cells.append([title, *(_shown(rho) for rho in found)])
+    for (level, encoder), values in MOS_QUALITY.items():
+        size = 9 if level == "system" else 63
+        shown = [f"{value:.3f}" for value in values[: len(metrics)]]
+        cells.append([f"audio quality, n = {size}, {encoder} (paper)", *shown])
+    for level, values in MOS_FIT.items():
+        size = 9 if level == "system" else 63
+        shown = [f"{value:.3f}" for value in values[: len(metrics)]]
+        cells.append([f"category fit, n = {size}, mean of five (paper)", *shown])
     return Table(
-        f"Spearman’s ρ with the ratings, {sign}, and 95 % bootstrap intervals "
+        "Spearman’s ρ with the ratings, its sign turned, and 95 % bootstrap intervals "
         f"({distinct(rows, 'origin')[0]} clips)",
         ["criterion, size, encoder", *(_NAMES[metric] for metric in metrics)],
         cells,
     )
 
 
-def _shown(rho: Correlation | None, factor: float) -> str:
+def _shown(rho: Correlation | None) -> str:
     if rho is None:
         return ""
-    low, high = sorted((factor * rho.low, factor * rho.high))
-    return f"{factor * rho.value + 0.0:.3f} ({low:.2f}, {high:.2f})"  # no minus before zero
+    return f"{0.0 - rho.value:.3f} ({0.0 - rho.high:.2f}, {0.0 - rho.low:.2f})"
 
 
 def _backbones(rows: Sequence[Row]) -> Table:
