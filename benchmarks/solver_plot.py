@@ -33,6 +33,9 @@ def log_log_plot(curves: dict[str, list[tuple[float, float]]], x_name: str, y_na
     slope = first[1] * (last / first[0]) ** 2
     guide = f"{place(*first)} {place(last, min(slope, 10**high_y))}"
     parts.append(f'<polyline points="{guide}" stroke="#bbb" stroke-dasharray="4" fill="none"/>')
+    middle = (first[0] * last) ** 0.5
+    column, row = place(middle, first[1] * (middle / first[0]) ** 2).split(",")
+    parts.append(f'<text x="{column}" y="{float(row) + 18}" fill="#888">slope 2</text>')
     for x in sorted({x for x, _ in points}):
         column = place(x, first[1]).split(",")[0]
         parts.append(f'<text x="{column}" y="{HEIGHT - 38}" text-anchor="middle">{x:,.0f}</text>')

@@ -10,21 +10,13 @@ from otadtk.distances.cost import SquaredCost, accumulator
 from otadtk.distances.duplicates import MergedCloud
 from otadtk.distances.gibbs import GibbsKernel
 from otadtk.distances.plan import Plan, Progress
-from otadtk.distances.regime import (
-    Budget,
-    choose_cross,
-    choose_self,
-    give_back_memory,
-    self_reach,
-)
+from otadtk.distances.regime import Budget, choose_cross, choose_self, self_reach
 from otadtk.distances.result import Coupling
 from otadtk.distances.sharp import solve_sharp_cross, solve_sharp_self
 from otadtk.distances.smooth import KernelPlan, solve_cross, solve_self
 
 _ABSORPTIONS = 12
 _CLIPPED = 1e-9
-_LARGE = 10_000_000
-"""Pairs from which on it matters what the heap keeps."""
 _PATIENCE = 200
 """Sweeps of a smooth problem after which the sharp way is tried."""
 
@@ -51,8 +43,6 @@ class Coupler:
 
     def couple(self, x: MergedCloud, y: MergedCloud, term: str) -> Coupling:
         """The certified coupling of two clouds, or of one with itself (``x is y``)."""
-        if len(x.points) * len(y.points) >= _LARGE:
-            give_back_memory()  # what an earlier term has left
         cost = SquaredCost(x.points, y.points, self.dtype)
         return self.couple_costs(cost, x.weights, y.weights, term)
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,14 +54,6 @@ def _available_memory() -> int:
         return 4 * _DEFAULT_CAP
 
 
-def give_back_memory() -> None:
-    """Hands freed panels back to the system: the heap keeps them, in pieces that the next do not fit."""
-    if sys.platform == "linux":
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it
-        if trim is not None:
-            trim(0)
-
-
 def plan_memory(n: int, m: int, d: int, item: int, max_memory: int | None) -> Budget:
     """The budget of the largest of the three problems: N×M kept if it fits, tiles if not."""
     limit = default_memory() if max_memory is None else max_memory
@@ -85,18 +75,18 @@ class Forecast:
 
 
 def forecast(n: int, m: int, d: int, *, max_memory: int | None = None) -> Forecast:
-    """Time and memory of a full divergence, from a matrix product timed here and now.
+    """Time and memory of a full divergence on a quiet machine, from a matrix product timed here.
 
     A dense run computes every cost once and reads the kernel some fifty times; a streaming run
     computes the costs anew in every sweep, some thirty times for the three terms together.
     """
     rows, columns = min(n, 256), min(m, 2048)
     left, right = torch.rand(rows, d), torch.rand(d, columns)
-    left @ right
-    started = time.perf_counter()
+    torch.exp(left @ right)
+    started = time.process_time()  # of this process: others may use the machine just now
     for _ in range(3):
         torch.exp(left @ right)
-    a_pair = (time.perf_counter() - started) / (3 * rows * columns)
+    a_pair = (time.process_time() - started) / (3 * rows * columns * torch.get_num_threads())
     budget = plan_memory(n, m, d, 4, max_memory)
     pairs = n * m + 0.5 * (n * n + m * m)
     read = 5e-10 * pairs  # a pass over kept panels, at a few GB/s
