@@ -143,7 +143,9 @@ def sentences(kept: dict[str, Any]) -> list[str]:
             "",
             f"{part['clips']:,} clips of 0.3 to 0.5 s through `{MODEL}` on two cores, after start-up, "
             f"medians of {len(part['ray'])} turns: threads {rate['local']:.0f} clips/s, Ray "
-            f"{rate['ray']:.0f} clips/s, {part['ratio']:.2f} times the time.",
+            f"{rate['ray']:.0f} clips/s, {part['ratio']:.2f} times the time (turns: threads "
+            f"{', '.join(f'{s:.1f}' for s in part['local'])} s; Ray "
+            f"{', '.join(f'{s:.1f}' for s in part['ray'])} s).",
         ]
     if "listing" in kept:
         part = kept["listing"]

@@ -164,10 +164,10 @@ def error_row(name: str, values: dict[str, float]) -> str:
     """The values of a pair of sets, with their relative errors."""
     whole = values["whole"]
     cells = [
-        f"{values[way]:.5f} ({100 * (values[way] / whole - 1):+.0f} %)"
+        f"{values[way]:.3g} ({100 * (values[way] / whole - 1):+.4g} %)"
         for way in ("minibatch", "sliced")
     ]
-    return f"| {name} | {whole:.5f} | {cells[0]} | {cells[1]} |"
+    return f"| {name} | {whole:.3g} | {cells[0]} | {cells[1]} |"
 
 
 def size_row(found: dict[str, Any], n: int) -> str:
@@ -181,10 +181,14 @@ def size_row(found: dict[str, Any], n: int) -> str:
         sinkhorn,
         found["minibatch_clip"] * n / 3600,
     ]
-    if vectors > LARGEST_DRIVER:
-        advice = "`minibatch` of a million files drawn at random"
+    off = [100 * (pair["minibatch"] / pair["whole"] - 1) for pair in found["errors"].values()]
+    error = f"{min(off):+.0f} to {max(off):+.0f} %"
+    if sinkhorn <= SINKHORN_HOURS:
+        advice = "`sinkhorn`, error certified"
+    elif vectors <= LARGEST_DRIVER:
+        advice = f"`minibatch`, {error}"
     else:
-        advice = "`sinkhorn`" if sinkhorn <= SINKHORN_HOURS else "`minibatch`"
+        advice = f"`minibatch` of a million files drawn at random, {error}"
     cells = [
         f"10{'⁰¹²³⁴⁵⁶⁷⁸⁹'[len(str(n)) - 1]}",
         *(f"{size / 1e9:,.3g} GB" for size in (found["clip_disk"] * n, vectors)),
