@@ -48,6 +48,7 @@ bench: setup
 	$(BIN)/python benchmarks/embedding.py "$(DATA)"
 	$(BIN)/python benchmarks/originals.py
 	$(BIN)/python benchmarks/encoders.py --write docs/encoders.md
+	$(BIN)/python benchmarks/scale.py --write docs/scale.md
 
 RESULTS ?= docs/results
 MODELS ?= yamnet logmel

@@ -25,7 +25,7 @@ from otadtk.distances.subsets import (
     transport_between,
 )
 from otadtk.distances.transport import TransportSettings
-from otadtk.embed import default_workers
+from otadtk.engine import default_workers
 from otadtk.resampling import jackknife_interval, permutation_floor
 
 Array = np.ndarray

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from otadtk.encoders.yamnet import YamnetEncoder
 from otadtk.synthesis import KINDS, synthesise
 
 RATE = 16_000
+# a shell in the background ignores Ctrl-C, and so would the commands that tests interrupt
+signal.signal(signal.SIGINT, signal.default_int_handler)
 torch.set_num_threads(1)  # two threads that wait for each other on busy cores crawl
 
 

@@ -22,7 +22,7 @@ LAYERS = (
     ("store", "encoders"),
     ("audio", "distances", "neighbours", "statistics", "resampling", "perturb", "synthesis"),
     ("weights",),
-    ("atomic", "citations", "device", "sealed"),
+    ("atomic", "citations", "device", "engine", "places", "sealed"),
     ("errors",),
 )
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}

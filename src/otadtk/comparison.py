@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from otadtk.diagnosis import OTADDiagnostics
-from otadtk.embed import EmbeddingSet, default_workers
+from otadtk.embed import EmbeddingSet
+from otadtk.engine import default_workers
 from otadtk.errors import UsageError
 from otadtk.metrics import AudioMetric
 from otadtk.resampling import (
@@ -93,7 +94,7 @@ def compare(
     start, converged = 0, True
     for (name, side), size in zip(systems.items(), sizes, strict=True):
         interval = jackknife_interval(
-            *(_behind(distance, start), n, size), seed=seed, workers=workers
+            *(_behind(distance, start), n, size), seed=seed, workers=workers, engine=metric.engine
         )
         measured = metric.measure(reference, side)
         if measured.diagnostics is not None and measured.diagnostics.transport is not None:

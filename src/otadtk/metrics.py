@@ -27,12 +27,14 @@ from otadtk.distances.frechet import frechet_distance
 from otadtk.distances.kernel import BandwidthRule, KernelDistance, KernelName, kernel_distance
 from otadtk.distances.regime import forecast
 from otadtk.distances.result import Coupling, Divergence, DivergenceKind, EpsilonScale
+from otadtk.distances.shards import frechet_distance_over
 from otadtk.distances.subsets import (
     SubsetDistance,
     frechet_between,
     kernel_between,
     transport_between,
 )
+from otadtk.distances.tiles import kernel_distance_over
 from otadtk.distances.transport import (
     CouplingName,
     TransportResult,
@@ -43,6 +45,7 @@ from otadtk.embed import EmbeddingSet, LazyEncoder, OnError
 from otadtk.encoders import Encoder, EncoderSpec, explain_compat, get_spec
 from otadtk.encoders.frames import FRAMES, with_frames
 from otadtk.encoders.given import GIVEN
+from otadtk.engine import Engine
 from otadtk.errors import UsageError
 from otadtk.sources import load_set
 from otadtk.store import EmbeddingStore, Kind
@@ -161,6 +164,7 @@ def _transport(
     settings: TransportSettings,
     device: str | None,
     reference_term: Coupling | None = None,
+    engine: Engine | None = None,
 ) -> TransportResult:
     """Adapter and divergence; what a reader of the number should know is logged as a warning."""
     x, y = _adapted([ref, test], adapter, device)
@@ -177,7 +181,7 @@ def _transport(
             bar.set_description(f"transport {term}, marginal error {error:.0e}", refresh=False)
             bar.update()
 
-        result = transport(x, y, settings, progress, reference_term)
+        result = transport(x, y, settings, progress, reference_term, engine)
     for note in result.notes:
         logger.warning("%s", note)
     return result
@@ -202,6 +206,8 @@ class EmbeddingOptions(TypedDict, total=False):
     """Embed again what the store has."""
     frames: str | None
     """Compare frames (FAD, KAD): "own" of the encoder, or as "kadtk" or "fadtk" has them."""
+    engine: Engine | None
+    """Where the work is done (default: on threads of this process); the caller closes it."""
     import_cache: str | None
     """Read what "kadtk", "fadtk" or "otadtk-0.1.2" cached beside the audio."""
 
@@ -226,7 +232,9 @@ class AudioMetric(ABC):
 
     def __init__(self, model: str = "yamnet", **options: Unpack[EmbeddingOptions]) -> None:
         encoder, cache_dir = options.get("encoder"), options.get("cache_dir")
-        self.device = str(resolve_device(options.get("device")))
+        self._asked_device = options.get("device")  # an engine's workers choose for themselves
+        self.device = str(resolve_device(self._asked_device))
+        self.engine = options.get("engine")
         self.spec = encoder.spec if encoder is not None else get_spec(model)
         self.model_name = self.spec.name
         self._import_cache = options.get("import_cache")
@@ -238,7 +246,7 @@ class AudioMetric(ABC):
                 self.spec = with_frames(self.spec, self._frames)
         weights = options.get("weights")
         self._weights = Path(weights) if weights is not None else None
-        self._encoder = LazyEncoder(self.spec, self.device, self._weights, encoder)
+        self._encoder = LazyEncoder(self.spec, self._asked_device, self._weights, encoder)
         self._store = EmbeddingStore(Path(cache_dir) if cache_dir is not None else None)
         self._recursive = options.get("recursive", True)
         self._on_error = options.get("on_error", "fail")
@@ -256,7 +264,7 @@ class AudioMetric(ABC):
     def _take_features_of(self, spec: EncoderSpec) -> None:
         """Embed with another model from now on, which the adapter asks for."""
         self.spec = spec
-        self._encoder = LazyEncoder(spec, self.device, self._weights)
+        self._encoder = LazyEncoder(spec, self._asked_device, self._weights)
 
     @abstractmethod
     def distance(self, ref: Array, test: Array) -> float:
@@ -291,6 +299,7 @@ class AudioMetric(ABC):
             import_cache=self._import_cache,
             recursive=self._recursive,
             workers=workers,
+            engine=self.engine,
             force=self._force,
             on_error=self._on_error,
         )
@@ -337,7 +346,10 @@ class FAD(AudioMetric):
 
     def distance(self, ref: Array, test: Array) -> float:
         """The Fréchet distance of two sets of embeddings."""
-        return compute_fad(ref, test)
+        if self.engine is None:
+            return compute_fad(ref, test)
+        _require_two(self.name, ref, test)
+        return frechet_distance_over(self.engine, ref, test)
 
     def between(self, pool: Array) -> SubsetDistance:
         """The Fréchet distance between subsets of a pool."""
@@ -381,7 +393,10 @@ class KAD(AudioMetric):
 
     def _kernel_distance(self, ref: Array, test: Array) -> KernelDistance:
         _require_two(self.name, ref, test)
-        result = kernel_distance(ref, test, bandwidth=self.bandwidth)
+        if self.engine is None:
+            result = kernel_distance(ref, test, bandwidth=self.bandwidth)
+        else:
+            result = kernel_distance_over(self.engine, ref, test, bandwidth=self.bandwidth)
         logger.info("KAD bandwidth %.6g (%s)", result.bandwidth, result.bandwidth_rule)
         return result
 
@@ -491,7 +506,9 @@ class OTAD(AudioMetric):
         settings = self.settings
         key = hashlib.sha256(np.ascontiguousarray(ref).data).hexdigest()
         known = self._solved if settings.epsilon_scale == "absolute" and not settings.compat else {}
-        result = _transport(ref, test, self.adapter, settings, self.device, known.get(key))
+        result = _transport(
+            *(ref, test, self.adapter, settings, self.device, known.get(key), self.engine)
+        )
         if isinstance(result, Divergence):
             self._solved = {key: result.xx}
         return result

@@ -2,19 +2,19 @@
 
 Every function takes the distance between two subsets of one pool of clips, in which the n
 reference clips come first and the m evaluated clips after them; it draws with a seed and spreads
-its evaluations over threads.
+its evaluations over an engine: ``workers`` threads, unless another one is given.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import linregress, t
 
+from otadtk.engine import Engine, LocalEngine
 from otadtk.errors import UsageError
 
 IndexArray = NDArray[np.intp]
@@ -25,10 +25,6 @@ _TAIL = 0.025
 """What a 95 % interval leaves out on each side."""
 _TIE = 1e-6
 """Relative difference below which two scores are one score, computed twice."""
-
-
-_BAR_DELAY = 2.0
-"""Seconds after which evaluations that are still running show a progress bar."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +101,7 @@ def permutation_floor(
     replicates: int = 200,
     seed: int = 0,
     workers: int = 1,
+    engine: Engine | None = None,
 ) -> Floor:
     """The floor at this N and M: the distance after all clips were dealt out anew.
 
@@ -114,7 +111,12 @@ def permutation_floor(
     _at_least(seed, 0, "seed")
     rng = np.random.default_rng(seed)
     orders = [np.arange(n + m), *(rng.permutation(n + m) for _ in range(replicates))]
-    values = _map(lambda order: distance(order[:n], order[n:]), orders, workers, "floor")
+    values = _map(
+        lambda order: distance(order[:n], order[n:]),
+        orders,
+        engine or LocalEngine(workers),
+        "floor",
+    )
     observed, scores = values[0], values[1:]
     low, high = np.quantile(scores, [_TAIL, 1.0 - _TAIL])
     as_large = int(np.sum(scores >= observed - _TIE * abs(observed)))
@@ -138,6 +140,7 @@ def jackknife_interval(
     groups: int = 20,
     seed: int = 0,
     workers: int = 1,
+    engine: Engine | None = None,
 ) -> Interval:
     """The score ± t · s, with s² the sum of the jackknife variances of the two sides.
 
@@ -151,7 +154,7 @@ def jackknife_interval(
     draws = [(x, y)]
     draws += [(kept, y) for kept in _all_but_one_group(x, groups, seed)]
     draws += [(x, kept) for kept in _all_but_one_group(y, groups, seed)]
-    values = _map(lambda draw: distance(*draw), draws, workers, "interval")
+    values = _map(lambda draw: distance(*draw), draws, engine or LocalEngine(workers), "interval")
     first = 1 + _group_count(n, groups)
     score, without_x, without_y = float(values[0]), values[1:first], values[first:]
     deviation = (_jackknife_variance(without_x) + _jackknife_variance(without_y)) ** 0.5
@@ -198,6 +201,7 @@ def extrapolate(
     points: int = 12,
     seed: int = 0,
     workers: int = 1,
+    engine: Engine | None = None,
 ) -> Limit:
     """The intercept of a straight line through the scores of seeded subsets against 1/N.
 
@@ -216,7 +220,7 @@ def extrapolate(
         x, y = rng.permutation(n), n + rng.permutation(m)
         starts = range(0, most - size + 1, size)
         draws += [(x[start : start + size], y[start : start + size]) for start in starts]
-    values = _map(lambda draw: distance(*draw), draws, workers, "limit")
+    values = _map(lambda draw: distance(*draw), draws, engine or LocalEngine(workers), "limit")
     drawn = np.array([len(x) for x, _ in draws])
     scores = np.array([values[drawn == size].mean() for size in sizes])
     line = linregress(1.0 / np.asarray(sizes), scores)
@@ -251,24 +255,10 @@ def _jackknife_variance(scores: FloatArray) -> float:
 
 
 def _map(
-    function: Callable[..., float], items: Sequence[object], workers: int, title: str
+    function: Callable[..., float], items: Sequence[object], engine: Engine, title: str
 ) -> FloatArray:
     """The values of the items in order; each thread computes with one torch thread."""
-    import torch
-    from tqdm import tqdm
-
-    def one_thread() -> None:
-        torch.set_num_threads(1)
-
-    with (
-        ThreadPoolExecutor(workers, initializer=one_thread) as pool,
-        tqdm(desc=title, total=len(items), unit=" scores", delay=_BAR_DELAY, disable=None) as bar,
-    ):
-        values = np.empty(len(items))
-        for number, value in enumerate(pool.map(function, items)):
-            values[number] = value
-            bar.update()
-        return values
+    return np.array(engine.map(lambda: function, items, title=title, unit="score"), dtype=float)
 
 
 def _at_least(value: int, least: int, name: str) -> None:

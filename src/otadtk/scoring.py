@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypedDict
 
 import numpy as np
 
-from otadtk.embed import EmbeddingSet, default_workers
+from otadtk.embed import EmbeddingSet
+from otadtk.engine import Engine, default_workers
 from otadtk.errors import UsageError
 from otadtk.metrics import AudioMetric, Measurement, PathLike
 from otadtk.resampling import (
@@ -26,6 +28,14 @@ SIGNIFICANT = 0.05
 """p from which on two sets count as told apart."""
 _STRAIGHT = 0.9
 """R² below which a fit in 1/N is not to be relied on."""
+
+
+class _Spread(TypedDict):
+    """How replicates are drawn, and who computes them."""
+
+    seed: int
+    workers: int
+    engine: Engine | None
 
 
 @dataclass(frozen=True)
@@ -196,15 +206,18 @@ def statistics_of(
         return Statistics()
     n, m = len(reference.files), len(evaluated.files)
     distance = between_clips(metric, [reference, evaluated])
-    seed, workers = request.seed, request.workers or default_workers()
+    spread: _Spread = {
+        "seed": request.seed,
+        "workers": request.workers or default_workers(),
+        "engine": metric.engine,
+    }
     floor = interval = limit = None
     if request.null > 0:
-        replicates = request.null
-        floor = permutation_floor(distance, n, m, replicates=replicates, seed=seed, workers=workers)
+        floor = permutation_floor(distance, n, m, replicates=request.null, **spread)
     if request.interval:
-        interval = jackknife_interval(distance, n, m, seed=seed, workers=workers)
+        interval = jackknife_interval(distance, n, m, **spread)
     if request.limit:
-        limit = extrapolate(distance, n, m, seed=seed, workers=workers)
+        limit = extrapolate(distance, n, m, **spread)
     return Statistics(floor, interval, limit)
 
 

@@ -3,7 +3,8 @@
 An entry lies at ``<root>/<encoder fingerprint>/<aa>/<SHA-256 of the audio>.<kind>``: a sealed file
 whose header has the format, audio hash, encoder fingerprint and audit. A truncated, damaged or
 foreign file is treated as absent. Entries are written to a temporary file and renamed: a kill
-loses at most the entry being written.
+loses at most the entry being written. A root such as ``s3://bucket/embeddings`` is reached by
+fsspec; there an entry is put whole, if it is not there already.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 from otadtk.atomic import TEMPORARY_PREFIX, replacing
 from otadtk.audio import Audit
 from otadtk.errors import UsageError
+from otadtk.places import absolute, is_remote, place_of, read_bytes, url_of, write_if_absent
 from otadtk.sealed import seal, unseal
 from otadtk.weights import cache_directory
 
@@ -43,7 +45,8 @@ class EmbeddingStore:
     """Embeddings by audio content and encoder fingerprint, in a directory shared by all runs."""
 
     def __init__(self, root: Path | None = None) -> None:
-        self.root = root if root is not None else cache_directory() / "embeddings"
+        root = root if root is not None else cache_directory() / "embeddings"
+        self.root = absolute(place_of(root))
         self._made: set[Path] = set()
 
     def path(self, audio: str, fingerprint: str, kind: Kind = "clip") -> Path:
@@ -53,21 +56,24 @@ class EmbeddingStore:
     def get(self, audio: str, fingerprint: str, kind: Kind = "clip") -> StoredClip | None:
         """The entry, or ``None`` when it is missing or not sound."""
         try:
-            content = self.path(audio, fingerprint, kind).read_bytes()
+            content = read_bytes(self.path(audio, fingerprint, kind))
         except OSError:
             return None
         return _unpack(content, audio, fingerprint)
 
     def put(self, audio: str, fingerprint: str, clip: StoredClip, kind: Kind = "clip") -> None:
         """Write an entry; another process may be writing the same one."""
-        path = self.path(audio, fingerprint, kind)
+        path, content = self.path(audio, fingerprint, kind), _pack(clip, audio, fingerprint)
         try:
+            if is_remote(path):
+                write_if_absent(path, content)
+                return
             self._prepare(path.parent)
             with replacing(path) as file:
-                file.write(_pack(clip, audio, fingerprint))
+                file.write(content)
         except OSError as error:
             raise UsageError(
-                f"The cache {self.root} cannot be written ({error.strerror}); "
+                f"The cache {url_of(self.root)} cannot be written ({error.strerror}); "
                 "choose another with --cache-dir."
             ) from error
 

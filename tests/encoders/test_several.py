@@ -120,7 +120,7 @@ def test_all_means_every_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         seen.append([encoder.spec.name for encoder in encoders])
         raise otadtk.errors.AudioError("enough")
 
-    monkeypatch.setattr("otadtk.embed.embed_all", note)
+    monkeypatch.setattr("otadtk.embed.fill_store", note)
     assert embeds.main(["-m", "all", "-d", str(tmp_path)]) == 3
     assert seen == [sorted(BUILT_IN)]
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from otadtk.audit import PairAudit
     from otadtk.embed import EmbeddingSet
+    from otadtk.engine import Engine
     from otadtk.metrics import AudioMetric
 
 logger = logging.getLogger(__name__)
@@ -22,7 +23,15 @@ logger = logging.getLogger(__name__)
 _WITH_AUDIT_ONLY = (
     *("model", "ref", "eval", "audit_only", "device", "workers", "recursive", "on_error"),
     *("force_emb_encode", "cache_dir", "weights", "quiet", "frames", "import_cache"),
-    *("command_line", "json"),
+    *(
+        "command_line",
+        "json",
+        "engine",
+        "ray_address",
+        "num_actors",
+        "gpus_per_actor",
+        "batch_size",
+    ),
 )
 
 
@@ -83,7 +92,7 @@ def _describe_set(name: str, side: EmbeddingSet, of: str = "") -> None:
         logger.info("%d %s %s%s (%d from the cache)", len(side.files), name, clips, of, cached)
 
 
-def audit_only(options: argparse.Namespace) -> None:
+def audit_only(options: argparse.Namespace, engine: Engine | None = None) -> None:
     """Audit the two folders; bad audio is a failure, after everything else was reported."""
     from otadtk.metrics import FAD
 
@@ -102,6 +111,7 @@ def audit_only(options: argparse.Namespace) -> None:
         force_recompute=options.force_emb_encode,
         frames=options.frames,
         import_cache=options.import_cache,
+        engine=engine,
     )
     sets = [metric.embed(place, workers=options.workers) for place in (options.ref, options.eval)]
     audit = describe(metric, *sets)

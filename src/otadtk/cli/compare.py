@@ -17,6 +17,7 @@ from otadtk.cli.command import (
     execute,
     seed_number,
 )
+from otadtk.cli.engines import add_engine_options, chosen_engine
 from otadtk.cli.json_output import add_json_option, emit_json, json_file
 from otadtk.cli.options import (
     add_metric_options,
@@ -30,6 +31,7 @@ from otadtk.errors import NotConvergedError, UsageError
 if TYPE_CHECKING:
     from otadtk.audit import PairAudit
     from otadtk.comparison import Comparison
+    from otadtk.engine import Engine
 
 logger = logging.getLogger(__name__)
 
@@ -61,10 +63,16 @@ def _parser() -> argparse.ArgumentParser:
     add_json_option(parser)
     add_source_options(parser)
     add_common_options(parser)
+    add_engine_options(parser)
     return parser
 
 
 def _run(options: argparse.Namespace) -> None:
+    with chosen_engine(options) as engine:
+        _compare(options, engine)
+
+
+def _compare(options: argparse.Namespace, engine: Engine | None) -> None:
     from otadtk.comparison import compare
     from otadtk.scoring import embed_once
 
@@ -79,7 +87,7 @@ def _run(options: argparse.Namespace) -> None:
     comparisons, notes = [], []
     audits: dict[str, PairAudit] = {}
     for model in models:
-        metrics = make_metrics(options, model)
+        metrics = make_metrics(options, model, engine)
         references = embed_once(metrics, reference_place, workers=options.workers)
         sets = {
             name: embed_once(metrics, place, workers=options.workers)

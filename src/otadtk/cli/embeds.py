@@ -7,11 +7,28 @@ import logging
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, TypedDict
 
 from otadtk.cli.command import EXIT_CODES, add_common_options, check_output, execute
+from otadtk.cli.engines import add_engine_options, chosen_engine
 from otadtk.errors import AudioError, UsageError
 
+if TYPE_CHECKING:
+    from otadtk.embed import EmbeddingSet, OnError
+    from otadtk.engine import Engine
+    from otadtk.store import Kind
+
 logger = logging.getLogger(__name__)
+
+
+class _How(TypedDict):
+    """What embedding with and without results in memory have in common."""
+
+    recursive: bool
+    workers: int | None
+    engine: Engine | None
+    force: bool
+    on_error: OnError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -42,13 +59,20 @@ def _parser() -> argparse.ArgumentParser:
         help="write frames where that tool looks for them, beside the audio",
     )
     add_common_options(parser)
+    add_engine_options(parser)
     return parser
 
 
 def _run(options: argparse.Namespace) -> None:
-    from otadtk.embed import LazyEncoder, embed_all
+    with chosen_engine(options) as engine:
+        _embed(options, engine)
+
+
+def _embed(options: argparse.Namespace, engine: Engine | None) -> None:
+    from otadtk.embed import LazyEncoder, embed_all, fill_store
     from otadtk.encoders import get_spec, list_models
     from otadtk.encoders.frames import with_frames
+    from otadtk.places import url_of
     from otadtk.sources.caches import write_kadtk_layout
     from otadtk.sources.export import export_set
     from otadtk.store import EmbeddingStore
@@ -65,26 +89,33 @@ def _run(options: argparse.Namespace) -> None:
     failures = []
     for folder in options.dirs:
         started = time.perf_counter()
+        how: _How = {
+            "recursive": options.recursive,
+            "workers": options.workers,
+            "engine": engine,
+            "force": options.force_emb_encode,
+            "on_error": options.on_error,
+        }
+        sets: list[EmbeddingSet] = []
         try:
-            sets = embed_all(
-                *(folder, encoders, store),
-                recursive=options.recursive,
-                workers=options.workers,
-                force=options.force_emb_encode,
-                on_error=options.on_error,
-                kind="clip" if options.layout is None else "frames",
-            )
+            if options.export is None and options.layout is None:
+                filled = fill_store(folder, encoders, store, **how)
+                clips, encoded, bad = filled.clips, filled.encoded, filled.bad
+            else:
+                kind: Kind = "clip" if options.layout is None else "frames"
+                sets = embed_all(folder, encoders, store, kind=kind, **how)
+                clips, encoded = len(sets[0].files), tuple(side.encoded for side in sets)
+                bad = sets[0].bad
         except AudioError as error:  # the other folders are embedded all the same
             failures.append(str(error))
             continue
         seconds = time.perf_counter() - started
-        for clip in sets[0].bad:
-            logger.warning("left out: %s: %s", clip.path, clip.reason)
-        for encoder, embedded in zip(encoders, sets, strict=True):
-            print(
-                f"{encoder.spec.name} {folder}: {len(embedded.files)} clips, "
-                f"{embedded.encoded} embedded now, {seconds:.1f} s"
-            )
+        for clip in bad:
+            logger.warning("left out: %s: %s", url_of(clip.path), clip.reason)
+        for encoder, count in zip(encoders, encoded, strict=True):
+            name = f"{encoder.spec.name} {url_of(folder)}"
+            print(f"{name}: {clips} clips, {count} embedded now, {seconds:.1f} s")
+        for encoder, embedded in zip(encoders, sets, strict=False):
             if options.export is not None:
                 export_set(embedded, folder, options.export, encoder.spec)
             if options.layout is not None:

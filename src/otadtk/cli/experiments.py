@@ -6,10 +6,16 @@ import argparse
 import logging
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from otadtk.cli.command import EXIT_CODES, add_version, execute, positive_int
+from otadtk.cli.engines import add_engine_options, chosen_engine
 from otadtk.errors import UsageError
 from otadtk.experiments import EXPERIMENTS
+
+if TYPE_CHECKING:
+    from otadtk.engine import Engine
+    from otadtk.experiments.run import Request
 
 logger = logging.getLogger(__name__)
 
@@ -77,12 +83,15 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--workers", type=positive_int, metavar="N", help="tasks at a time")
     parser.add_argument("--cache-dir", type=Path, metavar="DIR", help="where embeddings are kept")
     parser.add_argument("-q", "--quiet", action="store_true", help="warnings and errors only")
+    add_engine_options(parser)
     add_version(parser)
     return parser
 
 
 def _run(options: argparse.Namespace) -> None:
     first, *others = options.names
+    if first in ("list", "page", "show") and options.engine != "local":
+        raise UsageError(f"--engine does nothing with {first}, which computes nothing; remove it.")
     if first == "list":
         for name, summary in EXPERIMENTS.items():
             print(f"{name:15} {summary}")
@@ -118,24 +127,32 @@ def _show(names: Sequence[str], options: argparse.Namespace) -> None:
 
 def _experiments(names: Sequence[str], options: argparse.Namespace) -> None:
     from otadtk.experiments import get_experiment
-    from otadtk.experiments.run import Request, run
+    from otadtk.experiments.run import run
 
-    request = Request(
+    with chosen_engine(options) as engine:
+        request = _request(options, engine)
+        for experiment in [get_experiment(name) for name in names]:
+            for path in run(experiment, request):
+                print(path)
+
+
+def _request(options: argparse.Namespace, engine: Engine | None) -> Request:
+    from otadtk.experiments.run import Request
+
+    return Request(
         out=options.out,
         data=options.data,
         models=tuple(dict.fromkeys(options.model)),
         quick=options.quick,
         workers=options.workers,
         cache_dir=options.cache_dir,
+        engine=engine,
         figures=options.figures,
         peers=options.peers,
         foley=options.foley,
         ratings=options.ratings,
         distances=options.distances,
     )
-    for experiment in [get_experiment(name) for name in names]:
-        for path in run(experiment, request):
-            print(path)
 
 
 if __name__ == "__main__":

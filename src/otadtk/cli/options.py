@@ -11,6 +11,7 @@ from otadtk.cli.command import positive_float
 from otadtk.errors import UsageError
 
 if TYPE_CHECKING:
+    from otadtk.engine import Engine
     from otadtk.metrics import AudioMetric, EmbeddingOptions
 
 METRICS = ("otad", "fad", "kad")
@@ -138,7 +139,9 @@ def check_source_options(options: argparse.Namespace, places: Sequence[Path]) ->
             raise UsageError(f"{flag} does nothing with {why}; remove it.")
 
 
-def make_metrics(options: argparse.Namespace, model: str) -> list[AudioMetric]:
+def make_metrics(
+    options: argparse.Namespace, model: str, engine: Engine | None = None
+) -> list[AudioMetric]:
     """The metrics that were asked for, each with its own options."""
     from otadtk.metrics import FAD, KAD, OTAD
 
@@ -151,6 +154,7 @@ def make_metrics(options: argparse.Namespace, model: str) -> list[AudioMetric]:
         "force_recompute": options.force_emb_encode,
         "frames": getattr(options, "frames", None),
         "import_cache": getattr(options, "import_cache", None),
+        "engine": engine,
     }
 
     def make(name: str) -> AudioMetric:

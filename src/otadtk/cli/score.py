@@ -20,6 +20,7 @@ from otadtk.cli.command import (
     positive_int,
     seed_number,
 )
+from otadtk.cli.engines import add_engine_options, chosen_engine
 from otadtk.cli.json_output import add_json_option, emit_json, json_file
 from otadtk.cli.options import (
     add_metric_options,
@@ -33,6 +34,7 @@ from otadtk.errors import NotConvergedError, UsageError
 
 if TYPE_CHECKING:
     from otadtk.diagnosis import OTADDiagnostics
+    from otadtk.engine import Engine
     from otadtk.scoring import Evaluation
 
 logger = logging.getLogger(__name__)
@@ -105,15 +107,21 @@ def _parser() -> argparse.ArgumentParser:
     add_audit_option(parser)
     add_source_options(parser)
     add_common_options(parser)
+    add_engine_options(parser)
     return parser
 
 
 def _run(options: argparse.Namespace) -> None:
+    with chosen_engine(options) as engine:
+        if options.audit_only:
+            audit_only(options, engine)
+        else:
+            _score(options, engine)
+
+
+def _score(options: argparse.Namespace, engine: Engine | None) -> None:
     from otadtk.scoring import embed_once, evaluate
 
-    if options.audit_only:
-        audit_only(options)
-        return
     _check_combination(options)
     outputs = {
         "--diag-out": options.diag_out,
@@ -125,7 +133,7 @@ def _run(options: argparse.Namespace) -> None:
     check_outputs(outputs, [options.ref, options.eval, options.labels, options.groups])
     _check_table(options.csv)
     check_source_options(options, [options.ref, options.eval])
-    metrics = make_metrics(options, options.model)
+    metrics = make_metrics(options, options.model, engine)
     references = embed_once(metrics, options.ref, workers=options.workers)
     evaluated = embed_once(metrics, options.eval, workers=options.workers)
     audit = describe(metrics[0], references[0], evaluated[0])

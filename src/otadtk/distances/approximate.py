@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -15,6 +17,7 @@ from otadtk.distances.cost import SquaredCost, accumulator
 from otadtk.distances.result import DivergenceKind, FloatArray
 from otadtk.distances.sinkhorn import sinkhorn_divergence
 from otadtk.distances.validate import as_points, check_pair, check_positive
+from otadtk.engine import Engine
 from otadtk.errors import UsageError
 
 _CONFIDENCE = 0.95
@@ -74,12 +77,14 @@ def minibatch_divergence(
     batch_size: int = 500,
     repetitions: int = 1,
     seed: int = 0,
+    engine: Engine | None = None,
 ) -> ApproximateDivergence:
     """The mean Sinkhorn divergence of seeded batches, with its interval.
 
     Each repetition shuffles both sets and cuts them into batches, so that every sample of the
     larger set is drawn at least once; the smaller set is gone through again as often as needed.
-    The mean is biased upwards: small batches are farther apart than their sets.
+    The mean is biased upwards: small batches are farther apart than their sets. An ``engine``
+    couples several batches at a time.
     """
     x_, y_ = as_points(x, "x"), as_points(y, "y")
     check_pair(x_, y_)
@@ -94,11 +99,15 @@ def minibatch_divergence(
     batches = repetitions * -(-max(len(x_), len(y_)) // size)
     drawn_x = _batches(len(x_), size, batches, generator)
     drawn_y = _batches(len(y_), size, batches, generator)
-    for rows, columns in zip(drawn_x, drawn_y, strict=True):
-        result = sinkhorn_divergence(
-            x_[rows.to(x_.device)], y_[columns.to(y_.device)], epsilon=epsilon,
-            divergence=divergence,
-        )  # fmt: skip
+    drawn = list(zip(drawn_x, drawn_y, strict=True))
+    found: Iterable[_BatchResult]
+    if engine is None:
+        found = map(_couple_batches(x_, y_, epsilon, divergence), drawn)
+    else:  # arrays, which processes can share
+        arrays = x_.cpu().numpy(), y_.cpu().numpy()
+        prepare = partial(_couple_batches, arrays[0], arrays[1], epsilon, divergence)
+        found = engine.map(prepare, drawn, title="batches")
+    for (rows, columns), result in zip(drawn, found, strict=True):
         values.append(result.value)
         converged = converged and result.converged
         for side, index, cost in (
@@ -112,6 +121,29 @@ def minibatch_divergence(
         "minibatch", float(np.mean(values)), _interval(np.asarray(values)), len(values), seed,
         means[1], means[0], converged,
     )  # fmt: skip
+
+
+def _couple_batches(
+    x: Tensor | FloatArray, y: Tensor | FloatArray, epsilon: float, divergence: DivergenceKind
+) -> Callable[[tuple[Tensor, Tensor]], _BatchResult]:
+    """Couples the batch of some rows of x and some rows of y."""
+
+    def couple(drawn: tuple[Tensor, Tensor]) -> _BatchResult:
+        rows, columns = (side.numpy() for side in drawn)
+        found = sinkhorn_divergence(x[rows], y[columns], epsilon=epsilon, divergence=divergence)
+        return _BatchResult(found.value, found.converged, found.reference_costs, found.cj)
+
+    return couple
+
+
+@dataclass(frozen=True)
+class _BatchResult:
+    """What is needed of the divergence of a batch."""
+
+    value: float
+    converged: bool
+    reference_costs: FloatArray
+    cj: FloatArray
 
 
 def sliced_divergence(

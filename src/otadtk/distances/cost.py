@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 TILE_ELEMENTS = 1 << 21
@@ -64,6 +69,24 @@ class SquaredCost:
         self._x_squared = self.x_squared.to(self.dtype)
         self._y_squared = self.y_squared.to(self.dtype)
 
+    def arrays(self) -> tuple[NDArray[np.floating], ...]:
+        """All that makes the cost, as arrays that processes can share; see ``from_arrays``."""
+        parts = (self.x, self.x_squared, *(() if self.symmetric else (self.y, self.y_squared)))
+        return tuple(part.cpu().numpy() for part in parts)
+
+    @staticmethod
+    def from_arrays(arrays: Sequence[NDArray[np.floating]]) -> SquaredCost:
+        """The cost of ``arrays()``, without a copy."""
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
+            x, x_squared, *others = (torch.from_numpy(array) for array in arrays)
+        y, y_squared = others or (x, x_squared)
+        cost = object.__new__(SquaredCost)
+        cost.dtype, cost.x, cost.y = x.dtype, x, y
+        cost.x_squared, cost.y_squared = x_squared, y_squared
+        cost._x_squared, cost._y_squared = x_squared.to(x.dtype), y_squared.to(x.dtype)
+        return cost
+
     @property
     def shape(self) -> tuple[int, int]:
         """(N, M)."""
@@ -95,9 +118,9 @@ class SquaredCost:
         other._x_squared, other._y_squared = self._x_squared[rows], self._y_squared[columns]
         return other
 
-    def tile(self, rows: slice, first_column: int = 0) -> Tensor:
-        """C[rows, first_column:], a fresh tensor."""
-        y, y_squared = self.y[first_column:], self._y_squared[first_column:]
+    def tile(self, rows: slice, first: int = 0, last: int | None = None) -> Tensor:
+        """C[rows, first:last], a fresh tensor."""
+        y, y_squared = self.y[first:last], self._y_squared[first:last]
         # ‖x − y‖² = ‖x‖² + ‖y‖² − 2⟨x, y⟩
         tile = torch.addmm(y_squared, self.x[rows], y.T, alpha=-2.0)
         return tile.add_(self._x_squared[rows, None]).clamp_(min=0.0)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, Protocol
 
 import torch
 from numpy.typing import ArrayLike
@@ -43,6 +43,62 @@ class KernelDistance:
     """``gaussian``, ``iq`` or ``imq``."""
 
 
+class Pairs(Protocol):
+    """Squared distances of pairs, wherever they are computed."""
+
+    @property
+    def count(self) -> int:
+        """How many pairs there are."""
+
+    def median(self) -> float:
+        """The lower median of the distances."""
+
+    def kernel_sum(self, kernel: KernelName, gamma: float) -> float:
+        """Σ k over the pairs."""
+
+
+class PairsWithin:
+    """The pairs i < j of one cloud."""
+
+    def __init__(self, pairs: PairDistances) -> None:
+        self._pairs, self.count = pairs, pairs.count
+
+    def median(self) -> float:
+        """The lower median of the distances."""
+        return median_distance(self._pairs)
+
+    def kernel_sum(self, kernel: KernelName, gamma: float) -> float:
+        """Σ k over the pairs, tile after tile."""
+        return sum(kernel_total(tile, kernel, gamma) for tile in self._pairs.tiles())
+
+
+class PairsBetween:
+    """The pairs of two clouds, computed when they are asked for."""
+
+    def __init__(self, cost: Callable[[], SquaredCost], count: int) -> None:
+        self._cost, self.count = cost, count
+
+    def median(self) -> float:
+        """Not asked for: bandwidths come from pairs within a cloud."""
+        raise NotImplementedError
+
+    def kernel_sum(self, kernel: KernelName, gamma: float) -> float:
+        """Σ k over the pairs, tile after tile."""
+        cost, sum_ = self._cost(), 0.0
+        for rows in row_tiles(*cost.shape, TILE):
+            sum_ += kernel_total(cost.tile(rows), kernel, gamma)
+        return sum_
+
+
+def kernel_total(tile: Tensor, kernel: KernelName, gamma: float) -> float:
+    """Σ k over a tile of squared distances, accumulated wide.
+
+    Row sums in float32 are exact enough, their total is not.
+    """
+    values = _KERNELS[kernel](tile, gamma)
+    return float(values.sum(dim=-1).sum(dtype=accumulator(tile.device)))
+
+
 def kernel_distance(
     x: ArrayLike | Tensor,
     y: ArrayLike | Tensor,
@@ -63,59 +119,50 @@ def kernel_distance(
     True
     """
     x_, y_ = as_points(x, "x"), as_points(y, "y")
-    check_pair(x_, y_)
-    for name, points in (("x", x_), ("y", y_)):
-        if len(points) < 2:
-            raise UsageError(f"{name} has one sample: pairs need two at least.")
-    if kernel not in _KERNELS:
-        raise UsageError(f"kernel must be one of {', '.join(_KERNELS)}, not {kernel!r}.")
+    check_kernel(x_, y_, kernel)
     return kernel_distance_by(
-        {"ref": PairDistances(x_), "eval": PairDistances(y_)},
-        lambda: SquaredCost(x_, y_, torch.float32),
-        lambda: PairDistances(torch.cat([x_, y_])),
+        {"ref": PairsWithin(PairDistances(x_)), "eval": PairsWithin(PairDistances(y_))},
+        PairsBetween(lambda: SquaredCost(x_, y_, torch.float32), len(x_) * len(y_)),
+        lambda: PairsWithin(PairDistances(torch.cat([x_, y_]))),
         *(bandwidth, kernel, scale),
     )
 
 
+def check_kernel(x: Tensor, y: Tensor, kernel: str) -> None:
+    """Refuse what has no kernel distance."""
+    check_pair(x, y)
+    for name, points in (("x", x), ("y", y)):
+        if len(points) < 2:
+            raise UsageError(f"{name} has one sample: pairs need two at least.")
+    if kernel not in _KERNELS:
+        raise UsageError(f"kernel must be one of {', '.join(_KERNELS)}, not {kernel!r}.")
+
+
 def kernel_distance_by(
-    within: dict[str, PairDistances],
-    between: Callable[[], SquaredCost],
-    pooled: Callable[[], PairDistances],
+    within: Mapping[str, Pairs],
+    between: Pairs,
+    pooled: Callable[[], Pairs],
     bandwidth: float | BandwidthRule,
     kernel: KernelName,
     scale: bool,
 ) -> KernelDistance:
-    """The kernel distance by the squared distances within each set, between them and of both.
-
-    ``within`` is emptied: what has been used need not stay in memory.
-    """
+    """The kernel distance by the pairs within each set, between them and of both together."""
+    left = dict(within)
     if not isinstance(bandwidth, str):
         sigma, rule = check_positive(bandwidth, "bandwidth"), "given"
-    elif bandwidth in within:
-        sigma, rule = median_distance(within[bandwidth]), bandwidth
+    elif bandwidth in left:
+        sigma, rule = left[bandwidth].median(), bandwidth
     elif bandwidth == "pooled":
-        sigma, rule = median_distance(pooled()), bandwidth
+        sigma, rule = pooled().median(), bandwidth
     else:
         raise UsageError(f"bandwidth must be a number, eval, ref or pooled, not {bandwidth!r}.")
     gamma = 1.0 / (2.0 * sigma**2 + _TINY)
-    function = _KERNELS[kernel]
-    # the set of the median first: its distances are still in memory, and go before the next ones
-    means = {
-        side: _mean_of_pairs(within.pop(side), function, gamma)
-        for side in sorted(within, key=lambda side: side != rule)
-    }
-    cost, cross = between(), 0.0
-    for rows in row_tiles(*cost.shape, TILE):
-        cross += _sum(function(cost.tile(rows), gamma))
-    value = means["ref"] + means["eval"] - 2.0 * cross / (cost.shape[0] * cost.shape[1])
+    # Σ_{i≠j} k_ij / (n(n − 1)) is the mean over i < j. The set of the median first: its distances
+    # are still in memory, and go before the next ones
+    means = {}
+    for side in sorted(left, key=lambda side: side != rule):
+        pairs = left.pop(side)
+        means[side] = pairs.kernel_sum(kernel, gamma) / pairs.count
+    cross = between.kernel_sum(kernel, gamma) / between.count
+    value = means["ref"] + means["eval"] - 2.0 * cross
     return KernelDistance(SCALE * value if scale else value, sigma, rule, kernel)
-
-
-def _mean_of_pairs(pairs: PairDistances, function: Kernel, gamma: float) -> float:
-    """Σ_{i≠j} k_ij / (n(n − 1)), which is the mean over i < j."""
-    return sum(_sum(function(tile, gamma)) for tile in pairs.tiles()) / pairs.count
-
-
-def _sum(tile: Tensor) -> float:
-    """Σ, accumulated wide: row sums in float32 are exact enough, their total is not."""
-    return float(tile.sum(dim=-1).sum(dtype=accumulator(tile.device)))

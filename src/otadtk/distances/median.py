@@ -11,8 +11,8 @@ from torch import Tensor
 from otadtk.distances.cost import SquaredCost
 from otadtk.distances.pairs import PairDistances
 
-_SAMPLE = 1000
-_MARGIN = 0.01
+SAMPLE = 1000
+MARGIN = 0.01
 
 
 def median_distance(pairs: PairDistances) -> float:
@@ -23,16 +23,16 @@ def median_distance(pairs: PairDistances) -> float:
     """
     cost = pairs.cost
     rank = (pairs.count + 1) // 2  # the lower median, counted from 1
-    margin = _MARGIN if cost.shape[0] > _SAMPLE else 1.0
+    margin = MARGIN if cost.shape[0] > SAMPLE else 1.0
     while True:
-        low, high = _bracket(cost, margin)
+        low, high = bracket(cost, margin)
         below, inside = _count(pairs, low, high)
         if below < rank <= below + len(inside):
-            return math.sqrt(_order_statistic(inside, rank - below))
+            return math.sqrt(order_statistic(inside, rank - below))
         margin = min(1.0, 4.0 * margin)
 
 
-def _order_statistic(values: Tensor, rank: int) -> float:
+def order_statistic(values: Tensor, rank: int) -> float:
     """The value of that rank, counted from 1."""
     if values.device.type != "cpu":
         return float(values.kthvalue(rank).values)
@@ -40,13 +40,13 @@ def _order_statistic(values: Tensor, rank: int) -> float:
     return float(np.partition(values.numpy(), rank - 1)[rank - 1])
 
 
-def _bracket(cost: SquaredCost, margin: float) -> tuple[float, float]:
+def bracket(cost: SquaredCost, margin: float) -> tuple[float, float]:
     """Squared distances between which the median should lie: quantiles ½ ± margin of a sample."""
     if margin >= 0.5:
         return -1.0, float("inf")
     n, _ = cost.shape
     generator = torch.Generator().manual_seed(0)
-    chosen = torch.randperm(n, generator=generator)[:_SAMPLE].to(cost.device)
+    chosen = torch.randperm(n, generator=generator)[:SAMPLE].to(cost.device)
     tile = cost.restricted(chosen, chosen).tile(slice(0, len(chosen)))
     upper = torch.triu_indices(len(chosen), len(chosen), offset=1, device=cost.device)
     values = tile[upper[0], upper[1]].sort().values

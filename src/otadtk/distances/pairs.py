@@ -41,11 +41,16 @@ class PairDistances:
                 yield self._kept[index]
                 continue
             tile = self.cost.tile(rows, rows.start)
-            height = rows.stop - rows.start
-            lower = torch.ones((height, height), dtype=torch.bool, device=tile.device).tril_()
-            tile[:, :height].masked_fill_(lower, torch.inf)
+            hide_lower(tile)
             size = tile.numel() * tile.element_size()
             if keep and index == len(self._kept) and size <= self._room:
                 self._kept.append(tile)
                 self._room -= size
             yield tile
+
+
+def hide_lower(tile: Tensor) -> None:
+    """Put infinity where i ≥ j, in a tile that starts on the diagonal."""
+    height = len(tile)
+    lower = torch.ones((height, height), dtype=torch.bool, device=tile.device).tril_()
+    tile[:, :height].masked_fill_(lower, torch.inf)

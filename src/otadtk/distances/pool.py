@@ -83,9 +83,9 @@ class BlockCost(SquaredCost):
         block = self._block.index_select(0, rows).index_select(1, columns)
         return BlockCost(self._pool, self._rows[rows], self._columns[columns], block)
 
-    def tile(self, rows: slice, first_column: int = 0) -> Tensor:
-        """C[rows, first_column:], a fresh tensor."""
-        return self._block[rows, first_column:].clone()
+    def tile(self, rows: slice, first: int = 0, last: int | None = None) -> Tensor:
+        """C[rows, first:last], a fresh tensor."""
+        return self._block[rows, first:last].clone()
 
     def entries(self, rows: Tensor, columns: Tensor) -> Tensor:
         """C at the given index pairs, as exact as the pool's matrix is."""

@@ -17,7 +17,13 @@ from torch import Tensor
 
 from otadtk.distances.couple import Coupler
 from otadtk.distances.frechet import frechet_distance, nuclear_norm
-from otadtk.distances.kernel import BandwidthRule, kernel_distance, kernel_distance_by
+from otadtk.distances.kernel import (
+    BandwidthRule,
+    PairsBetween,
+    PairsWithin,
+    kernel_distance,
+    kernel_distance_by,
+)
 from otadtk.distances.pairs import PairDistances
 from otadtk.distances.pool import IndexArray, PooledCosts, fits_memory
 from otadtk.distances.regime import plan_memory
@@ -121,11 +127,11 @@ def kernel_between(
         both = torch.cat([rows, columns])
         return kernel_distance_by(
             {
-                "ref": PairDistances(costs.block(rows, rows)),
-                "eval": PairDistances(costs.block(columns, columns)),
+                "ref": PairsWithin(PairDistances(costs.block(rows, rows))),
+                "eval": PairsWithin(PairDistances(costs.block(columns, columns))),
             },
-            lambda: costs.block(rows, columns),
-            lambda: PairDistances(costs.block(both, both)),
+            PairsBetween(lambda: costs.block(rows, columns), len(i) * len(j)),
+            lambda: PairsWithin(PairDistances(costs.block(both, both))),
             *(bandwidth, "gaussian", True),
         ).value
 

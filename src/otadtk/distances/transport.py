@@ -15,6 +15,7 @@ from otadtk.distances.plan import Progress
 from otadtk.distances.result import Coupling, DivergenceKind, EpsilonScale, FloatArray
 from otadtk.distances.sinkhorn import sinkhorn_divergence
 from otadtk.distances.validate import check_positive
+from otadtk.engine import Engine
 from otadtk.errors import UsageError
 
 CouplingName = Literal["sinkhorn", "exact", "minibatch", "sliced"]
@@ -97,10 +98,12 @@ def transport(
     settings: TransportSettings,
     progress: Progress | None = None,
     reference_term: Coupling | None = None,
+    engine: Engine | None = None,
 ) -> TransportResult:
     """The transport between the reference ``x`` and the evaluated ``y``, as the settings say.
 
-    ``reference_term`` is that of an earlier Sinkhorn divergence with the same x and ε.
+    ``reference_term`` is that of an earlier Sinkhorn divergence with the same x and ε. Only
+    mini-batches are spread over an ``engine``: the other couplings are one problem each.
     """
     if settings.coupling == "exact":
         return exact_transport(x, y, max_memory=settings.max_memory)
@@ -108,7 +111,11 @@ def transport(
         return sliced_divergence(x, y, seed=settings.seed)
     if settings.coupling == "minibatch":
         return minibatch_divergence(
-            x, y, epsilon=settings.epsilon, divergence=settings.divergence, seed=settings.seed
+            *(x, y),
+            epsilon=settings.epsilon,
+            divergence=settings.divergence,
+            seed=settings.seed,
+            engine=engine,
         )
     return sinkhorn_divergence(
         x,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from otadtk.encoders import own
 from otadtk.encoders.given import GIVEN
+from otadtk.encoders.shipping import ShippedSpec, ship
 from otadtk.encoders.spec import Encoder, EncoderSpec, Encoding
 from otadtk.encoders.table import BUILT_IN
 from otadtk.errors import UsageError
@@ -25,6 +26,7 @@ __all__ = [
     "Encoder",
     "EncoderSpec",
     "Encoding",
+    "ShippedSpec",
     "explain_compat",
     "get_encoder",
     "get_spec",
@@ -32,6 +34,7 @@ __all__ = [
     "load_encoder",
     "plug_ins",
     "register_encoder",
+    "ship",
 ]
 
 ENTRY_POINT_GROUP = "otadtk.encoders"

@@ -33,7 +33,7 @@ _OPENL3_STEPS = 5
 """OpenL3's frames start every 0.1 s here, and every 0.5 s in kadtk."""
 
 Rule = Callable[[Encoder, torch.Tensor], torch.Tensor]
-_specs: dict[str, tuple[EncoderSpec, str]] = {}
+companions: dict[str, tuple[EncoderSpec, str]] = {}
 """The encoder inside and whose frames it gives, by the fingerprint of the whole."""
 
 
@@ -55,7 +55,7 @@ def with_frames(spec: EncoderSpec, whose: str) -> EncoderSpec:
         segment_samples=spec.segment_samples if whose == OWN or spec.name == "vggish" else None,
         identity=spec.identity,
     )
-    _specs[whole.fingerprint] = spec, whose
+    companions[whole.fingerprint] = spec, whose
     return whole
 
 
@@ -122,7 +122,7 @@ def load(spec: EncoderSpec, device: torch.device, own: Path | None = None) -> En
     """The encoder inside, with its weights, wrapped; its own frames need no wrapping."""
     from otadtk.encoders import load_encoder
 
-    inner_spec, whose = _specs[spec.fingerprint]
+    inner_spec, whose = companions[spec.fingerprint]
     inner = load_encoder(inner_spec, device, own)
     if whose == OWN:
         return inner

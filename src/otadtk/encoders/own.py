@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound=type)
 
 registered: dict[str, type] = {}
-_classes: dict[str, type] = {}
+companions: dict[str, type] = {}
 """Classes by fingerprint, so that the loader finds the class behind a spec."""
 
 
@@ -109,7 +109,7 @@ def spec_of(own_class: Any, model: str) -> EncoderSpec:
         training_data="unknown",
         identity=f"{own_class.__qualname__} {identity}",
     )
-    _classes[spec.fingerprint] = own_class
+    companions[spec.fingerprint] = own_class
     return spec
 
 
@@ -139,6 +139,6 @@ class _OwnEncoder(Encoder):
 
 def load(spec: EncoderSpec, device: torch.device, weights: Path | None = None) -> Encoder:
     """One's own encoder, built on the device if its constructor takes one."""
-    own_class = _classes[spec.fingerprint]
+    own_class = companions[spec.fingerprint]
     takes_device = "device" in inspect.signature(own_class).parameters
     return _OwnEncoder(spec, device, own_class(device=str(device)) if takes_device else own_class())

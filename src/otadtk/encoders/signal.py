@@ -25,7 +25,7 @@ SIGNAL = EncoderSpec(
     training_data="none",
 )
 """What keys stored signal features; it is no encoder of its own."""
-_inner: dict[str, EncoderSpec] = {}
+companions: dict[str, EncoderSpec] = {}
 """Specs of the encoders inside, by the fingerprint of the whole."""
 
 
@@ -42,13 +42,13 @@ def with_signal(spec: EncoderSpec) -> EncoderSpec:
         preprocessing=f"{spec.preprocessing}; {signal_features.VERSION}",
         identity=spec.identity,
     )
-    _inner[whole.fingerprint] = spec
+    companions[whole.fingerprint] = spec
     return whole
 
 
 def inner_spec(spec: EncoderSpec) -> EncoderSpec | None:
     """The encoder inside a model with signal features; ``None`` for any other."""
-    return _inner.get(spec.fingerprint)
+    return companions.get(spec.fingerprint)
 
 
 class SignalEncoder(Encoder):
@@ -86,4 +86,4 @@ def load(spec: EncoderSpec, device: torch.device, own: Path | None = None) -> En
     """The encoder inside, with its weights, wrapped."""
     from otadtk.encoders import load_encoder
 
-    return SignalEncoder(spec, load_encoder(_inner[spec.fingerprint], device, own))
+    return SignalEncoder(spec, load_encoder(companions[spec.fingerprint], device, own))

@@ -17,6 +17,7 @@ from otadtk.adapter.files import LoadedAdapter, adapter_for
 from otadtk.embed import LazyEncoder, embed
 from otadtk.encoders import get_spec
 from otadtk.encoders.signal import with_signal
+from otadtk.engine import Engine, LocalEngine
 from otadtk.errors import UsageError
 from otadtk.store import EmbeddingStore
 from otadtk.training.datasets import LabelledClip, read_dataset
@@ -104,11 +105,17 @@ class Embedded:
     """A dataset in the vectors of one model; everything is computed when it is first asked for."""
 
     def __init__(
-        self, dataset: Dataset, model: str, store: EmbeddingStore, workers: int | None
+        self,
+        dataset: Dataset,
+        model: str,
+        store: EmbeddingStore,
+        *,
+        workers: int | None = None,
+        engine: Engine | None = None,
     ) -> None:
         self.dataset, self.model = dataset, model
         self.spec = get_spec(model)
-        self._store, self._workers = store, workers
+        self._store, self._engine = store, engine or LocalEngine(workers)
         self._lock = threading.RLock()
         self._versions: dict[tuple[bool, Plan], VersionSet] = {}
         self._spaces: dict[tuple[str, Plan], Space] = {}
@@ -131,7 +138,7 @@ class Embedded:
             if self._clean is None:
                 files = [clip.path for clip in self.dataset.clips]
                 encoder = LazyEncoder(self.spec)
-                self._clean = embed(files, encoder, self._store, workers=self._workers).vectors
+                self._clean = embed(files, encoder, self._store, engine=self._engine).vectors
             return self._clean
 
     def space(self, plan: Plan, variant: str) -> Space:
@@ -148,7 +155,7 @@ class Embedded:
         if (signal, plan) not in self._versions:
             spec = with_signal(self.spec) if signal else self.spec
             self._versions[signal, plan] = embed_versions(
-                self.dataset.clips, plan, LazyEncoder(spec), self._store, workers=self._workers
+                self.dataset.clips, plan, LazyEncoder(spec), self._store, engine=self._engine
             )
         return self._versions[signal, plan]
 

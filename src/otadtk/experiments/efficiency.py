@@ -106,7 +106,7 @@ def tables(rows: Sequence[Row]) -> list[Table]:
             cells.append(cell)
     return [
         Table(
-            "Seconds / peak megabytes above the embeddings, on one thread; they depend on the "
+            "CPU seconds / peak megabytes above the embeddings, on one thread; they depend on the "
             "machine and do not repeat exactly",
             ["encoder, clips a side", *(METRIC_NAMES[metric] for metric in metrics)],
             cells,
@@ -116,7 +116,7 @@ def tables(rows: Sequence[Row]) -> list[Table]:
 
 def draw(rows: Sequence[Row]) -> dict[str, Figure]:
     """Time and memory against N."""
-    shown = [("seconds", "time on one thread (s)", 1e-4)]
+    shown = [("seconds", "CPU time of one thread (s)", 1e-4)]
     if any("megabytes" in row for row in rows):
         shown.append(("megabytes", "peak memory (MB)", 1.0))
     with panels(1, len(shown), width=PAGE, height=2.5) as (figure, axes):

@@ -54,7 +54,7 @@ def tasks(config: MosConfig, source: Source) -> list[Task]:
     nothing = Dataset([], np.zeros(0, dtype=np.int64))
     found = []
     for model in request.models:
-        own = Embedded(nothing, model, source.store, request.workers)
+        own = Embedded(nothing, model, source.store, workers=request.workers)
         vectors = _reader(own, source)
         found += [_task(config, own, cell, vectors, origin) for cell in cells]
     return found
@@ -62,7 +62,9 @@ def tasks(config: MosConfig, source: Source) -> list[Task]:
 
 def _reader(own: Embedded, source: Source) -> Callable[[Path], Points]:
     encoder = LazyEncoder(own.spec)
-    return lambda folder: embed(folder, encoder, source.store, workers=1).vectors
+    return lambda folder: (
+        embed(folder, encoder, source.store, workers=1, engine=source.request.engine).vectors
+    )
 
 
 def _task(

@@ -105,16 +105,17 @@ def draw(rows: Sequence[Row]) -> dict[str, Figure]:
         axes[0].set_ylabel("c_j / clean median")
         for side, colour in (("clean", BLUE), ("bad", RED)):
             axes[0].bar([0], [0], color=colour, alpha=0.7, label=side)
-        axes[0].legend(loc="center right")
+        axes[0].set_ylim(top=1.8 * axes[0].get_ylim()[1])  # room for the scores above the boxes
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right upper")
     figures = {"costs": figure}
     disjoint = select(rows, part="disjoint")
     models = distinct(disjoint, "model")
-    with panels(1, len(models), width=PAGE, height=3.3, sharex=True) as drawn:
+    with panels(1, len(models), width=PAGE, height=3.3, sharex=True, sharey=True) as drawn:
         for place, model in zip(drawn[1], models, strict=True):
             _dots(place, select(disjoint, model=model), str(model))
-        drawn[1][0].legend(
-            loc="upper left", bbox_to_anchor=(-0.4, -0.18), ncols=7, columnspacing=1.0
-        )
+        drawn[1][0].invert_yaxis()
+        handles = drawn[1][0].get_legend_handles_labels()
+        drawn[0].legend(*handles, loc="outside lower center", ncols=7, columnspacing=1.0)
     return figures | {"disjoint": drawn[0]}
 
 
@@ -165,6 +166,5 @@ def _dots(axes: Axes, rows: Sequence[Row], model: str) -> None:
         )
     axes.axvline(0.5, color=GREY, linewidth=0.8)
     axes.set_yticks(range(len(kinds)), [str(kind) for kind in kinds])
-    axes.invert_yaxis()
     axes.set_xlabel("AUROC of the spoilt clips")
     axes.set_title(model, loc="left")

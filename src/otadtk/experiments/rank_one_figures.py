@@ -83,7 +83,7 @@ def _bars(axes: Axes, rows: Sequence[Row]) -> None:
     axes.set_xticks(x, names, rotation=45, ha="right")
     axes.set_ylabel("R1/FR at ε = 0.05 (%)")
     axes.set_title("(b)", loc="left")
-    axes.set_ylim(top=2.5 * max(sinkhorn + fad))
+    axes.set_ylim(0.5 * min(sinkhorn + fad), 2.5 * max(sinkhorn + fad))
     axes.legend(loc="upper right")
 
 

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 _SCALES: tuple[EpsilonScale, ...] = ("absolute", "mean_cost")
 _VARIANTS = ("raw", "agnostic")
+_PARTLY = " ({} of the draws diverged, left out)"
+_LARGEST_GAP = 1e-3
+"""Of a draw that is shown; the solver's own tolerance is 1e-5."""
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,10 @@ def _task(
     return Task(f"{own.model} {variant} {scale} {epsilon} {turn}", compute)
 
 
+def _certified(rows: Sequence[Row]) -> list[Row]:
+    return [row for row in rows if float(row["gap"]) <= _LARGEST_GAP]
+
+
 def tables(rows: Sequence[Row]) -> list[Table]:
     """Score, gap and time by ε."""
     cells = []
@@ -92,8 +99,10 @@ def tables(rows: Sequence[Row]) -> list[Table]:
             for scale in _SCALES:
                 for epsilon in distinct(rows, "epsilon"):
                     at = {"model": model, "variant": variant, "scale": scale, "epsilon": epsilon}
-                    own = select(rows, **at)
+                    every = select(rows, **at)
+                    own = _certified(every) or every
                     unit = "" if scale == "absolute" else " × mean cost"
+                    unit += "" if len(own) == len(every) else _PARTLY.format(len(every) - len(own))
                     cells.append(
                         [
                             f"{model}, {variant}, {epsilon}{unit}",
@@ -123,24 +132,31 @@ def tables(rows: Sequence[Row]) -> list[Table]:
 
 
 def draw(rows: Sequence[Row]) -> dict[str, Figure]:
-    """Sharp and entropic scores against ε, relative to the smallest ε's."""
+    """Sharp and entropic scores against ε, both scales on one axis."""
     models = distinct(rows, "model")
     with panels(1, len(models), width=PAGE, height=2.4) as (figure, axes):
         for place, model in zip(axes, models, strict=True):
             for variant, marker in zip(_VARIANTS, "os", strict=True):
-                own = select(rows, model=model, variant=variant)
+                own = _certified(select(rows, model=model, variant=variant))
                 if not own:
                     continue
+                parts = [
+                    select(own, scale=scale, epsilon=epsilon)
+                    for scale in _SCALES
+                    for epsilon in distinct(own, "epsilon")
+                ]
+                parts = [part for part in parts if part]
+                parts.sort(key=lambda part: column(part, "absolute_epsilon").mean())
+                x = [column(part, "absolute_epsilon").mean() for part in parts]
                 for kind, colour in (("sharp", BLUE), ("entropic", ORANGE)):
-                    ordered = sorted(distinct(own, "absolute_epsilon"), key=float)
-                    means = [column(select(own, absolute_epsilon=e), kind).mean() for e in ordered]
-                    dash = "-" if variant == "raw" else "--"
                     place.plot(
-                        *([float(e) for e in ordered], means, dash),
+                        *(x, [column(part, kind).mean() for part in parts]),
+                        "-" if variant == "raw" else "--",
                         color=colour,
                         marker=marker,
                         label=f"{variant}, {kind}",
                     )
+            place.set_yscale("log")
             place.set_xscale("log")
             place.set_xlabel("ε_reg, absolute (squared distance)")
             place.set_title(str(model), loc="left")

@@ -20,8 +20,8 @@ from tqdm import tqdm
 from otadtk import __version__
 from otadtk.adapter import known_variants
 from otadtk.atomic import replacing
-from otadtk.embed import default_workers
 from otadtk.encoders import get_spec
+from otadtk.engine import Engine, default_workers
 from otadtk.errors import UsageError
 from otadtk.experiments.data import Dataset, Embedded, read_clips
 from otadtk.experiments.figure import save
@@ -46,6 +46,8 @@ class Request:
     quick: bool = False
     workers: int | None = None
     cache_dir: Path | None = None
+    engine: Engine | None = None
+    """Where clips are embedded (default: on ``workers`` threads of this process)."""
     figures: bool = True
     peers: Path | None = None
     """Folder with kadtk and otadtk 0.1.2 unpacked (equivalence)."""
@@ -82,7 +84,10 @@ class Source:
     def embedded(self, model: str) -> Embedded:
         """The dataset through one model."""
         if model not in self._embedded:
-            self._embedded[model] = Embedded(self.dataset, model, self.store, self.request.workers)
+            request = self.request
+            self._embedded[model] = Embedded(
+                *(self.dataset, model, self.store), workers=request.workers, engine=request.engine
+            )
         return self._embedded[model]
 
 

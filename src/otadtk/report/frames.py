@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from otadtk import weights
 from otadtk.adapter.network import Adapter
 from otadtk.audio import AudioReader
-from otadtk.embed import LazyEncoder, default_workers
+from otadtk.embed import LazyEncoder
 from otadtk.encoders import get_spec
 from otadtk.encoders.pooling import join, split
 from otadtk.encoders.spec import Encoding
 from otadtk.encoders.yamnet import YamnetEncoder
+from otadtk.engine import default_workers
 from otadtk.errors import OtadtkError
 from otadtk.store import EmbeddingStore, StoredClip
 

@@ -8,7 +8,9 @@ from pathlib import Path
 from otadtk.audio import holds_audio
 from otadtk.embed import EmbeddingSet, LazyEncoder, OnError, embed
 from otadtk.encoders.given import GIVEN
+from otadtk.engine import Engine
 from otadtk.errors import UsageError
+from otadtk.places import place_of
 from otadtk.sources.arrays import read_array_folder, read_npy_file, read_npz_file
 from otadtk.sources.caches import read_cache
 from otadtk.sources.pack import PACK_SUFFIX, read_pack
@@ -32,6 +34,7 @@ def load_set(
     import_cache: str | None = None,
     recursive: bool = True,
     workers: int | None = None,
+    engine: Engine | None = None,
     force: bool = False,
     on_error: OnError = "fail",
 ) -> EmbeddingSet:
@@ -41,17 +44,20 @@ def load_set(
     tool whose cache beside the audio is to be read.
     """
     spec = encoder.spec
-    if isinstance(place, (str, Path)) and holds_embeddings(Path(place)):
-        read = read_array_folder if Path(place).is_dir() else _READERS[Path(place).suffix.lower()]
-        return read(Path(place), spec, frames)
-    if isinstance(place, (str, Path)) and import_cache is not None:
-        return read_cache(Path(place), spec, import_cache, recursive=recursive)
+    if isinstance(place, (str, Path)):
+        place = place_of(place)
+        if holds_embeddings(place):
+            read = read_array_folder if place.is_dir() else _READERS[place.suffix.lower()]
+            return read(place, spec, frames)
+        if import_cache is not None:
+            return read_cache(place, spec, import_cache, recursive=recursive)
     if spec.name == GIVEN.name:
         raise UsageError(f"The model {GIVEN.name!r} takes embeddings, and {place} holds none.")
     return embed(
         *(place, encoder, store),
         recursive=recursive,
         workers=workers,
+        engine=engine,
         force=force,
         on_error=on_error,
         kind="clip" if frames is None else "frames",

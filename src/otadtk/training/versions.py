@@ -5,17 +5,18 @@ from __future__ import annotations
 import hashlib
 import logging
 import zlib
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from otadtk.audio import AudioReader
-from otadtk.embed import LazyEncoder, default_workers
+from otadtk.embed import LazyEncoder
 from otadtk.encoders.signal import SIGNAL, SignalEncoder, inner_spec
 from otadtk.encoders.signal_features import signal_features
+from otadtk.engine import Engine, LocalEngine
 from otadtk.errors import AudioError
 from otadtk.perturb import perturb
 from otadtk.store import EmbeddingStore, StoredClip
@@ -41,6 +42,10 @@ class Version:
     clip: int
     kind: str
     strength: float
+
+
+_Embedded = list[tuple[Version, NDArray[np.float32]]] | str
+"""The vectors of a clip's versions, or why it cannot be read."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,32 +94,30 @@ def embed_versions(
     store: EmbeddingStore,
     *,
     workers: int | None = None,
+    engine: Engine | None = None,
 ) -> VersionSet:
     """The vectors of all versions; what the store has is not computed again.
 
     Every clip is tried, then all that cannot be read are reported at once.
     """
-    from tqdm import tqdm
-
     wanted: list[list[Version]] = [[] for _ in clips]
     for version in versions:
         wanted[version.clip].append(version)
-    pairs = list(zip(clips, wanted, strict=True))
+    pairs = [
+        (replace(clip, path=clip.path.absolute()), versions)  # workers have other folders
+        for clip, versions in zip(clips, wanted, strict=True)
+    ]
     bad: list[str] = []
     found: list[tuple[Version, NDArray[np.float32]]] = []
-    bar = tqdm(total=len(clips), desc="clips and versions", unit="clip", disable=None)
-    pool = ThreadPoolExecutor(workers or default_workers())
-    try:
-        with bar:
-            work = pool.map(lambda pair: _embed_clip(pair[0], pair[1], encoder, store), pairs)
-            for (clip, _), result in zip(pairs, work, strict=True):
-                bar.update()
-                if isinstance(result, str):
-                    bad.append(f"  {clip.path}: {result}")
-                else:
-                    found.extend(result)
-    finally:
-        pool.shutdown(cancel_futures=True)
+    engine = engine or LocalEngine(workers)
+    embedded = engine.map(
+        *(partial(_clip_embedder, encoder, store), pairs), title="clips and versions", unit="clip"
+    )
+    for clip, result in zip(clips, embedded, strict=True):
+        if isinstance(result, str):
+            bad.append(f"  {clip.path}: {result}")
+        else:
+            found.extend(result)
     if bad:
         more = [f"  and {len(bad) - _MOST_NAMED} more"] if len(bad) > _MOST_NAMED else []
         raise AudioError(
@@ -139,9 +142,15 @@ def _key(digest: str, version: Version) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def _clip_embedder(
+    encoder: LazyEncoder, store: EmbeddingStore
+) -> Callable[[tuple[LabelledClip, Sequence[Version]]], _Embedded]:
+    return lambda pair: _embed_clip(*pair, encoder, store)
+
+
 def _embed_clip(
     clip: LabelledClip, versions: Sequence[Version], encoder: LazyEncoder, store: EmbeddingStore
-) -> list[tuple[Version, NDArray[np.float32]]] | str:
+) -> _Embedded:
     """The vectors of one clip's versions, or why it cannot be read."""
     try:
         digest = hashlib.sha256(clip.path.read_bytes()).hexdigest()

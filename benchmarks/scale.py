@@ -1,0 +1,204 @@
+"""Measures what docs/scale.md says: Ray against threads, a million names, and a forecast.
+
+    python benchmarks/scale.py [overhead] [listing] [forecast] [--write docs/scale.md]
+        [--clips 5000] [--turns 3] [--files 1000000]
+
+Results are kept in build/scale.json, so that the parts can be measured one by one; --write puts all
+of them between the markers of the document.
+
+overhead: short clips through YAMNet into empty stores, by the engines in turns, two cores each; Ray,
+its actors and both encoders have been warmed up. Ray's workers run at the niceness of this process
+(RAY_worker_niceness=0; its own 15 would measure how busy the machine is).
+listing: names of empty files, through all that otadtk-embeds does on the driver of a Ray cluster;
+only the work of the actors is replaced by one that opens nothing.
+forecast: see scale_forecast.py.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import soundfile
+
+os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 - Ray's spelling
+
+from otadtk.embed import LazyEncoder, fill_store
+from otadtk.embed.work import Record
+from otadtk.encoders import get_spec
+from otadtk.engine import Engine, LocalEngine, RayEngine
+from otadtk.store import EmbeddingStore
+from otadtk.synthesis import KINDS, synthesise
+
+KEPT = Path(__file__).resolve().parent.parent / "build" / "scale.json"
+START, END = "<!-- measured: begin -->", "<!-- measured: end -->"
+PARTS = ("overhead", "listing", "forecast")
+MODEL = "yamnet"
+WARM_UP = 200
+
+
+def write_clips(folder: Path, count: int, shortest: float, longest: float, seed: int = 0) -> None:
+    """Synthesised clips of all kinds, as 16-bit wav files at 16 kHz."""
+    folder.mkdir()
+    lengths = np.random.default_rng(seed).uniform(shortest, longest, count)
+    kinds = list(KINDS)
+    for number, seconds in enumerate(lengths):
+        samples = synthesise(kinds[number % len(kinds)], seed + number, float(seconds))
+        soundfile.write(folder / f"{number:06d}.wav", samples, 16_000, subtype="PCM_16")
+
+
+def overhead(clips: int, turns: int) -> dict[str, Any]:
+    """Seconds of both engines, turn by turn, and the ratio of their medians."""
+    found: dict[str, list[float]] = {"local": [], "ray": []}
+    with tempfile.TemporaryDirectory() as scratch:
+        place = Path(scratch)
+        write_clips(place / "warm-up", WARM_UP, 0.3, 0.5, seed=10**6)
+        write_clips(place / "clips", clips, 0.3, 0.5)
+        encoder = LazyEncoder(get_spec(MODEL))
+        with RayEngine(num_actors=2) as ray:
+            engines: dict[str, Engine] = {"local": LocalEngine(2), "ray": ray}
+            for name, engine in engines.items():
+                store = EmbeddingStore(place / f"warm-{name}")
+                fill_store(place / "warm-up", [encoder], store, engine=engine)
+            for turn in range(turns):
+                for name in list(engines)[:: 1 if turn % 2 == 0 else -1]:
+                    store = EmbeddingStore(place / f"{name}-{turn}")
+                    began = time.perf_counter()
+                    filled = fill_store(place / "clips", [encoder], store, engine=engines[name])
+                    found[name].append(time.perf_counter() - began)
+                    assert filled.encoded == (clips,), f"{name} embedded {filled.encoded}"
+                    print(f"  {name}: {found[name][-1]:.1f} s", flush=True)
+    medians = {name: statistics.median(seconds) for name, seconds in found.items()}
+    return {"clips": clips, **found, "ratio": medians["ray"] / medians["local"]}
+
+
+def listing(files: int) -> dict[str, Any]:
+    """Seconds and peak memory of a driver that lists so many files and gives them all out."""
+    with tempfile.TemporaryDirectory() as scratch:
+        for start in range(0, files, 1000):
+            folder = Path(
+                scratch, f"speaker_{start // 100_000:03d}", f"session_{start // 1000:05d}"
+            )
+            folder.mkdir(parents=True)
+            for number in range(start, min(start + 1000, files)):
+                os.mknod(f"{folder}/utterance_{number:08d}.wav")
+        done = subprocess.run(
+            [sys.executable, __file__, "--plan", scratch], stdout=subprocess.PIPE, check=True
+        )
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    assert found["clips"] == files, f"planned {found['clips']} of {files} files"
+    return found
+
+
+class WithoutAudio(Engine):
+    """Ray, with all of its driver's work, but actors that open no file."""
+
+    def __init__(self) -> None:
+        self._ray = RayEngine(num_actors=2)
+
+    def run(self, prepare: Any, items: Any, **how: Any) -> Iterator[tuple[int, Any]]:
+        """A record for every item, as if it had been embedded."""
+        yield from self._ray.run(_nothing_to_open, items, **how)
+        self.summary = self._ray.summary
+
+    def close(self) -> None:
+        """End Ray."""
+        self._ray.close()
+
+
+def _nothing_to_open() -> Any:
+    return lambda items: ((index, Record("0" * 64, (), (True,))) for index, _ in items)
+
+
+def plan(folder: Path) -> None:
+    """List and give out the files of a folder in this process; print what it took."""
+    began = time.perf_counter()
+    with tempfile.TemporaryDirectory() as store, WithoutAudio() as engine:
+        encoder = LazyEncoder(get_spec(MODEL))
+        filled = fill_store(folder, [encoder], EmbeddingStore(Path(store)), engine=engine)
+        seconds = time.perf_counter() - began
+        # not ru_maxrss: that of a child begins with its parent's
+        peak = Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]
+    found = {"clips": filled.clips, "seconds": seconds, "gigabytes": int(peak) * 1024 / 1e9}
+    print(json.dumps(found))
+
+
+def sentences(kept: dict[str, Any]) -> list[str]:
+    """What was measured, as the document says it."""
+    out = ["Written by `python benchmarks/scale.py --write docs/scale.md`, a part of `make bench`."]
+    if "overhead" in kept:
+        part = kept["overhead"]
+        rate = {n: part["clips"] / statistics.median(part[n]) for n in ("local", "ray")}
+        out += [
+            "",
+            f"{part['clips']:,} clips of 0.3 to 0.5 s through `{MODEL}` on two cores, after start-up, "
+            f"medians of {len(part['ray'])} turns: threads {rate['local']:.0f} clips/s, Ray "
+            f"{rate['ray']:.0f} clips/s, {part['ratio']:.2f} times the time (turns: threads "
+            f"{', '.join(f'{s:.1f}' for s in part['local'])} s; Ray "
+            f"{', '.join(f'{s:.1f}' for s in part['ray'])} s).",
+        ]
+    if "listing" in kept:
+        part = kept["listing"]
+        out += [
+            "",
+            f"{part['clips']:,} files listed and given out to Ray's actors, which open none: "
+            f"{part['seconds']:.0f} s, peak memory of the driver {part['gigabytes']:.2f} GB.",
+        ]
+    if "forecast" in kept:
+        from scale_forecast import tables
+
+        out += ["", *tables(kept["forecast"])]
+    return out
+
+
+def write(document: Path, kept: dict[str, Any]) -> None:
+    """Put the results between the markers of a document."""
+    before, start, rest = document.read_text(encoding="utf-8").partition(START)
+    _, end, after = rest.partition(END)
+    assert start and end, f"{document} lacks {START} or {END}"
+    page = "\n".join(sentences(kept))
+    document.write_text(f"{before}{START}\n{page}\n{END}{after}", encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, []])
+    parser.add_argument("--clips", type=int, default=5000)
+    parser.add_argument("--turns", type=int, default=3)
+    parser.add_argument("--files", type=int, default=1_000_000)
+    parser.add_argument("--write", type=Path)
+    parser.add_argument("--plan", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.plan is not None:
+        plan(options.plan)
+        return
+    kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
+    for part in options.parts or PARTS:
+        print(part, flush=True)
+        if part == "overhead":
+            kept[part] = overhead(options.clips, options.turns)
+        elif part == "listing":
+            kept[part] = listing(options.files)
+        else:
+            from scale_forecast import forecast
+
+            kept[part] = forecast()
+        KEPT.parent.mkdir(exist_ok=True)
+        KEPT.write_text(json.dumps(kept, indent=1))
+    print("\n".join(sentences(kept)))
+    if options.write:
+        write(options.write, kept)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,203 @@
+"""Measures the cost of a clip and of a pair on one core, and reckons with large sets.
+
+A part of scale.py. Times are processor time of one thread. The points are YAMNet's embeddings of
+synthesised clips, at unit norm: a reference of all kinds of sound, other clips of the same kinds, and
+clips of three quarters of the kinds. All that grows with the pairs was measured at so few clips that
+its constant part counts too, so the forecasts are rather too high.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from scale import MODEL, write_clips
+
+from otadtk.distances.approximate import minibatch_divergence, sliced_divergence
+from otadtk.distances.frechet import frechet_distance
+from otadtk.distances.kernel import kernel_distance
+from otadtk.distances.shards import Moments
+from otadtk.distances.sinkhorn import sinkhorn_divergence
+from otadtk.embed import LazyEncoder, embed
+from otadtk.encoders import get_spec
+from otadtk.engine import LocalEngine
+from otadtk.store import EmbeddingStore
+from otadtk.synthesis import KINDS
+
+POINTS = 2000
+LONG_CLIPS, LONG_SECONDS = 48, 5.0
+SIZES = (10**5, 10**6, 10**8)
+CORES_A_GPU = 40.0
+"""An assumption: how many cores one GPU replaces."""
+SINKHORN_HOURS = 100.0
+"""Up to so many hours of a core the whole divergence is advised."""
+LARGEST_DRIVER = 256e9
+"""Bytes of vectors that a driver may be expected to hold."""
+
+
+def forecast() -> dict[str, Any]:
+    """Everything that the tables need."""
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as scratch:
+        found = clip_costs(Path(scratch))
+        reference, alike, fewer = points(Path(scratch))
+    found |= pair_costs(reference, alike)
+    found["errors"] = {
+        "the same kinds": errors(reference, alike),
+        "three quarters of the kinds": errors(reference, fewer),
+    }
+    return found
+
+
+def seconds_of(function: Callable[[], Any], times: int = 3) -> float:
+    """The least processor time of a few calls."""
+    found = []
+    for _ in range(times):
+        began = time.process_time()
+        function()
+        found.append(time.process_time() - began)
+    return min(found)
+
+
+def clip_costs(place: Path) -> dict[str, Any]:
+    """Processor time to embed a clip, and what it takes in the store."""
+    write_clips(place / "long", LONG_CLIPS, LONG_SECONDS, LONG_SECONDS)
+    encoder, store = LazyEncoder(get_spec(MODEL)), EmbeddingStore(place / "store")
+    one = LocalEngine(1)
+    embed(place / "long", encoder, store, engine=one)
+    again = seconds_of(lambda: embed(place / "long", encoder, store, engine=one, force=True))
+    entries = [path.stat() for path in store.root.rglob("*.clip")]
+    assert len(entries) == LONG_CLIPS
+    return {
+        "clip_seconds": again / LONG_CLIPS,
+        "clip_bytes": float(np.mean([entry.st_size for entry in entries])),
+        "clip_disk": float(np.mean([entry.st_blocks * 512 for entry in entries])),
+        "dimension": encoder.spec.dim,
+    }
+
+
+def points(place: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(reference, clips of the same kinds, clips of fewer kinds), each of unit norm."""
+    kinds = len(KINDS)
+    most = kinds * 3 // 4
+    count = POINTS + -(-POINTS * kinds // most)
+    write_clips(place / "short", count, 0.9, 0.9, seed=5000)
+    found = embed(place / "short", LazyEncoder(get_spec(MODEL)), EmbeddingStore(place / "store"))
+    vectors = found.vectors / np.linalg.norm(found.vectors, axis=1, keepdims=True)
+    number = np.arange(len(vectors))
+    rest = number >= POINTS
+    fewer = vectors[rest & (number % kinds < most)][:POINTS]
+    return vectors[:POINTS], vectors[rest][:POINTS], fewer
+
+
+def pair_costs(x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
+    """Processor time of every distance, by what it grows with."""
+    pairs = float(len(x) * len(y))
+    shard = np.concatenate([x, y, x, y])
+    return {
+        "fad_fixed": seconds_of(lambda: frechet_distance(x, y)),
+        "fad_clip": seconds_of(lambda: Moments.of(shard)) / len(shard),
+        "kad_pair": seconds_of(lambda: kernel_distance(x, y)) / pairs,
+        "sinkhorn_pair": seconds_of(lambda: sinkhorn_divergence(x, y, max_memory=1)) / pairs,
+        "minibatch_clip": seconds_of(lambda: minibatch_divergence(x, y)) / len(x),
+        "sliced_clip": seconds_of(lambda: sliced_divergence(x, y)) / len(x),
+    }
+
+
+def errors(x: np.ndarray, y: np.ndarray) -> dict[str, float]:
+    """The whole divergence and both approximations of it."""
+    return {
+        "whole": sinkhorn_divergence(x, y).value,
+        "minibatch": minibatch_divergence(x, y).value,
+        "sliced": sliced_divergence(x, y).value,
+    }
+
+
+def tables(found: dict[str, Any]) -> list[str]:
+    """What was measured and what follows from it, in Markdown."""
+    return [
+        *("Measured, in processor time of one core:", "", "| what | cost |", "|---|---|"),
+        *(f"| {what} | {cost} |" for what, cost in measured(found)),
+        "",
+        f"The approximations against the whole divergence, {POINTS:,} against {POINTS:,} clips of "
+        "unit norm, ε = 0.1:",
+        *("", "| evaluated clips | whole | `minibatch` | `sliced` |", "|---|---|---|---|"),
+        *(error_row(name, values) for name, values in found["errors"].items()),
+        "",
+        "Forecast for N clips, and their distance to N reference clips that are embedded already. "
+        "Hours are those of one core and divide by the cores there are, but for Sinkhorn, which "
+        "stays on one machine. GPU hours are an assumption, not a measurement: one GPU encodes as "
+        f"much as {CORES_A_GPU:g} cores.",
+        "",
+        "| N | store | vectors in memory | embedding, CPU h | embedding, GPU h (assumed) | FAD, h "
+        "| KAD, h | `sinkhorn`, h | `minibatch`, h | use |",
+        "|---|---|---|---|---|---|---|---|---|---|",
+        *(size_row(found, size) for size in SIZES),
+    ]
+
+
+def measured(found: dict[str, Any]) -> list[tuple[str, str]]:
+    """(what, cost) of one clip and one pair."""
+    return [
+        (f"embedding a clip of {LONG_SECONDS:g} s, `{MODEL}`", f"{found['clip_seconds']:.4f} s"),
+        (
+            "an entry of the store",
+            f"{found['clip_bytes']:,.0f} bytes, {found['clip_disk']:,.0f} on disk",
+        ),
+        (
+            f"FAD, d = {found['dimension']}",
+            f"{found['fad_fixed']:.2f} s and {1e6 * found['fad_clip']:.1f} µs a clip",
+        ),
+        ("KAD, a pair", f"{1e9 * found['kad_pair']:.0f} ns"),
+        ("`sinkhorn` in tiles, a pair", f"{1e9 * found['sinkhorn_pair']:.0f} ns"),
+        ("`minibatch`, a clip", f"{1e3 * found['minibatch_clip']:.2f} ms"),
+        ("`sliced`, a clip", f"{1e3 * found['sliced_clip']:.2f} ms"),
+    ]
+
+
+def error_row(name: str, values: dict[str, float]) -> str:
+    """The values of a pair of sets, with their relative errors."""
+    whole = values["whole"]
+    cells = [
+        f"{values[way]:.3g} ({100 * (values[way] / whole - 1):+.4g} %)"
+        for way in ("minibatch", "sliced")
+    ]
+    return f"| {name} | {whole:.3g} | {cells[0]} | {cells[1]} |"
+
+
+def size_row(found: dict[str, Any], n: int) -> str:
+    """What N clips will take."""
+    embedding = found["clip_seconds"] * n / 3600
+    sinkhorn = found["sinkhorn_pair"] * n * n / 3600
+    vectors = 2.0 * n * found["dimension"] * 4
+    hours = [
+        (found["fad_fixed"] + 2 * n * found["fad_clip"]) / 3600,
+        found["kad_pair"] * n * n / 3600,
+        sinkhorn,
+        found["minibatch_clip"] * n / 3600,
+    ]
+    off = [100 * (pair["minibatch"] / pair["whole"] - 1) for pair in found["errors"].values()]
+    error = f"{min(off):+.0f} to {max(off):+.0f} %"
+    if sinkhorn <= SINKHORN_HOURS:
+        advice = "`sinkhorn`, error certified"
+    elif vectors <= LARGEST_DRIVER:
+        advice = f"`minibatch`, {error}"
+    else:
+        advice = f"`minibatch` of a million files drawn at random, {error}"
+    cells = [
+        f"10{'⁰¹²³⁴⁵⁶⁷⁸⁹'[len(str(n)) - 1]}",
+        *(f"{size / 1e9:,.3g} GB" for size in (found["clip_disk"] * n, vectors)),
+        *(short(value) for value in (embedding, embedding / CORES_A_GPU, *hours)),
+        advice,
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def short(value: float) -> str:
+    """Two significant digits."""
+    return f"{float(f'{value:.2g}'):,.10g}" if value < 1e6 else f"{value:.1e}"

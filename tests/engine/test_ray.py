@@ -1,0 +1,138 @@
+"""The Ray engine on a real cluster: the same store and scores, whoever dies."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import soundfile
+
+from otadtk.cli.score import main as score
+from otadtk.embed import LazyEncoder, embed, fill_store
+from otadtk.encoders import get_spec
+from otadtk.engine import RayEngine
+from otadtk.errors import AudioError, OtadtkError, UsageError
+from otadtk.store import EmbeddingStore
+
+WriteClips = Callable[..., list[Path]]
+Stored = Callable[[Path], dict[str, bytes]]
+
+
+def kill_one_node(cluster: Any, marks: Path) -> threading.Thread:
+    """Kills a node that is not the head, once all three have been seen at work."""
+
+    def kill() -> None:
+        deadline = time.monotonic() + 120
+        while len(list(marks.iterdir())) < 3 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        cluster.remove_node(cluster.worker_nodes.copy().pop(), allow_graceful=False)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    return thread
+
+
+def test_node_killed_while_embedding(
+    cluster: Any,
+    tmp_path: Path,
+    write_clips: WriteClips,
+    slow_encoder: tuple[str, Path],
+    stored: Stored,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    model, marks = slow_encoder
+    write_clips(tmp_path / "ref", 150, seconds=0.3)
+    write_clips(tmp_path / "eval", 20, first_seed=500, seconds=0.3)
+    encoder = LazyEncoder(get_spec(model))
+    with RayEngine() as engine:
+        killer = kill_one_node(cluster, marks)
+        filled = fill_store(
+            tmp_path / "ref", [encoder], EmbeddingStore(tmp_path / "far"), engine=engine
+        )
+        killer.join()
+        assert engine.summary is not None
+        assert (filled.clips, filled.encoded, filled.bad) == (150, (150,), ())
+        assert len(engine.summary.nodes) == 3, "a node died before it finished anything"
+        assert engine.summary.retries > 0, "no node died at work"
+        again = fill_store(
+            tmp_path / "ref", [encoder], EmbeddingStore(tmp_path / "far"), engine=engine
+        )
+        assert again.encoded == (0,)
+    command = [model, str(tmp_path / "ref"), str(tmp_path / "eval"), "--metrics", "otad,fad,kad"]
+    command += ["--null", "20", "--ci", "--variant", "raw"]
+    assert score([*command, "--cache-dir", str(tmp_path / "far"), "--engine", "ray"]) == 0
+    far = capsys.readouterr()
+    assert "on 2 nodes" in far.err, "the summary names the nodes"
+    assert score([*command, "--cache-dir", str(tmp_path / "near")]) == 0
+    assert far.out == capsys.readouterr().out
+    assert stored(tmp_path / "far") == stored(tmp_path / "near")
+    cluster.add_node(num_cpus=1, object_store_memory=100_000_000)
+
+
+def test_poison_file_is_given_up_and_reported(
+    cluster: Any, tmp_path: Path, write_clips: WriteClips, slow_encoder: tuple[str, Path]
+) -> None:
+    clips = write_clips(tmp_path / "clips", 12, seconds=0.3)
+    square = np.ones(4800, dtype=np.float32)
+    soundfile.write(clips[4], square, 16_000, subtype="FLOAT")
+    encoder = LazyEncoder(get_spec(slow_encoder[0]))
+    store = EmbeddingStore(tmp_path / "s")
+    with RayEngine(num_actors=1) as engine:
+        embedded = embed(tmp_path / "clips", encoder, store, engine=engine, on_error="skip")
+        assert engine.summary is not None
+        assert engine.summary.retries == 2, "with its batch, alone, and given up"
+        with pytest.raises(AudioError, match=r"1 of 12 files.*004.wav: its worker died 3 times"):
+            embed(tmp_path / "clips", encoder, store, engine=engine)
+    assert [clip.path for clip in embedded.bad] == [clips[4]]
+    assert embedded.encoded == 11
+
+
+def test_bad_files_and_errors_are_those_of_the_local_engine(
+    cluster: Any, tmp_path: Path, write_clips: WriteClips
+) -> None:
+    write_clips(tmp_path / "clips", 3, seconds=0.3)
+    (tmp_path / "clips" / "b.wav").touch()
+    encoder, store = LazyEncoder(get_spec("logmel")), EmbeddingStore(tmp_path / "s")
+    with RayEngine(num_actors=1) as engine:
+        with pytest.raises(AudioError) as far:
+            embed(tmp_path / "clips", encoder, store, engine=engine)
+        with pytest.raises(AudioError) as near:
+            embed(tmp_path / "clips", encoder, store)
+        assert str(far.value) == str(near.value)
+        with pytest.raises(UsageError, match="odd"):
+            engine.map(lambda: _refuse_odd, range(6), title="numbers")
+        assert engine.map(lambda: _refuse_odd, [2, 4, 6], title="numbers") == [2, 4, 6]
+
+
+def _refuse_odd(number: int) -> int:
+    if number % 2:
+        raise UsageError("odd")
+    return number
+
+
+def test_cluster_without_room(cluster: Any) -> None:
+    with (
+        RayEngine(threads=5) as engine,
+        pytest.raises(UsageError, match="No node of the Ray cluster has 5 CPU"),
+    ):
+        engine.map(lambda: abs, [1], title="numbers")
+    with (
+        RayEngine(gpus_per_actor=0.5) as engine,
+        pytest.raises(UsageError, match=r"1 CPU and 0.5 GPU"),
+    ):
+        engine.map(lambda: abs, [1], title="numbers")
+
+
+def test_worker_that_always_dies(cluster: Any) -> None:
+    import os
+
+    with (
+        RayEngine(num_actors=1) as engine,
+        pytest.raises(OtadtkError, match="part 1: its worker died 3 times"),
+    ):
+        engine.map(lambda: os._exit, [1], title="numbers")
