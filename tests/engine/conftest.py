@@ -26,7 +26,11 @@ class Slow:
 
     def encode(self, wav, sr):
         if ray.is_initialized():
-            Path({marks!r}, ray.get_runtime_context().get_node_id()).touch()
+            marks = Path({marks!r})
+            (marks / ray.get_runtime_context().get_node_id()).touch()
+            patience = time.monotonic() + 60  # until all nodes of the cluster are at work
+            while len(list(marks.iterdir())) < {nodes} and time.monotonic() < patience:
+                time.sleep(0.05)
             time.sleep(0.05)
         if float(wav.max()) == 1.0:
             os._exit(1)
@@ -52,13 +56,16 @@ def cluster() -> Iterator[Any]:
         cluster.shutdown()
 
 
-@pytest.fixture
-def slow_encoder(tmp_path: Path) -> tuple[str, Path]:
-    """(model, folder): every node that encodes with it leaves its id in the folder."""
+@pytest.fixture(params=[0])
+def slow_encoder(tmp_path: Path, request: pytest.FixtureRequest) -> tuple[str, Path]:
+    """(model, folder): every node that encodes with it leaves its id in the folder.
+
+    By parameter, nobody goes on before so many nodes have.
+    """
     marks = tmp_path / "marks"
     marks.mkdir()
     file = tmp_path / "slow.py"
-    file.write_text(SLOW_ENCODER.format(marks=str(marks)))
+    file.write_text(SLOW_ENCODER.format(marks=str(marks), nodes=request.param))
     return f"{file}:Slow", marks
 
 
