@@ -124,7 +124,7 @@ def _comparison_sentences(document: Mapping[str, Any]) -> list[str]:
         f"{results[0]['reference_clips']} reference clips."
     ]
     several = len({result["model"]["name"] for result in results}) > 1
-    paired = ", evaluated clips paired" if results[0]["paired"] else ""
+    paired = " and paired evaluated clips" if results[0]["paired"] else ""
     for result in results:
         order = ", ".join(f"{s['name']} ({_number(s['score'])})" for s in result["systems"])
         first, second = (system["name"] for system in result["systems"][:2])
@@ -135,10 +135,16 @@ def _comparison_sentences(document: Mapping[str, Any]) -> list[str]:
             f"{_definition(result, several=several)} ranks them, closest first: {order}; {first} "
             f"is closer than "
             f"{second} by {_number(-lead['value'])} (95 % interval {_number(-lead['high'])} to "
-            f"{_number(-lead['low'])}, grouped jackknife with common reference clips{paired}; "
+            f"{_number(-lead['low'])}, {_resampling(lead)} with common reference clips{paired}; "
             f"probability {lead['probability']:.3g})."
         )
     return sentences
+
+
+def _resampling(difference: Mapping[str, Any]) -> str:
+    if difference["method"] == "bootstrap":
+        return f"centred bootstrap of {difference['replicates']} replicates"
+    return "grouped jackknife"
 
 
 def _definition(result: Mapping[str, Any], *, several: bool = False) -> str:

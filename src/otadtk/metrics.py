@@ -165,6 +165,7 @@ def _transport(
     device: str | None,
     reference_term: Coupling | None = None,
     engine: Engine | None = None,
+    name: str = "",
 ) -> TransportResult:
     """Adapter and divergence; what a reader of the number should know is logged as a warning."""
     x, y = _adapted([ref, test], adapter, device)
@@ -183,8 +184,13 @@ def _transport(
 
         result = transport(x, y, settings, progress, reference_term, engine)
     for note in result.notes:
-        logger.warning("%s", note)
+        logger.warning("%s%s", _of(name), note)
     return result
+
+
+def _of(name: str) -> str:
+    """The beginning of a log line about one of several evaluated sets."""
+    return f"{name}: " if name else ""
 
 
 class EmbeddingOptions(TypedDict, total=False):
@@ -277,8 +283,13 @@ class AudioMetric(ABC):
         Much faster than ``distance`` when it is asked for again and again.
         """
 
-    def measure(self, reference: EmbeddingSet, evaluated: EmbeddingSet) -> Measurement:
-        """The distance of two embedded sets, with what this metric knows beside it."""
+    def measure(
+        self, reference: EmbeddingSet, evaluated: EmbeddingSet, *, name: str = ""
+    ) -> Measurement:
+        """The distance of two embedded sets, with what this metric knows beside it.
+
+        ``name`` is that of the evaluated set in the log, where there are several.
+        """
         return Measurement(self.distance(*self.points(reference, evaluated)))
 
     def points(self, reference: EmbeddingSet, evaluated: EmbeddingSet) -> tuple[Array, Array]:
@@ -381,9 +392,11 @@ class KAD(AudioMetric):
         """The kernel distance between subsets of a pool, each pair with its own median."""
         return kernel_between(pool, self.bandwidth)
 
-    def measure(self, reference: EmbeddingSet, evaluated: EmbeddingSet) -> Measurement:
+    def measure(
+        self, reference: EmbeddingSet, evaluated: EmbeddingSet, *, name: str = ""
+    ) -> Measurement:
         """The kernel distance and its bandwidth."""
-        result = self._kernel_distance(*self.points(reference, evaluated))
+        result = self._kernel_distance(*self.points(reference, evaluated), name)
         return Measurement(result.value, kernel=result)
 
     def points(self, reference: EmbeddingSet, evaluated: EmbeddingSet) -> tuple[Array, Array]:
@@ -391,13 +404,14 @@ class KAD(AudioMetric):
         _refuse_moments(self.name, reference, evaluated)
         return super().points(reference, evaluated)
 
-    def _kernel_distance(self, ref: Array, test: Array) -> KernelDistance:
+    def _kernel_distance(self, ref: Array, test: Array, name: str = "") -> KernelDistance:
         _require_two(self.name, ref, test)
         if self.engine is None:
             result = kernel_distance(ref, test, bandwidth=self.bandwidth)
         else:
             result = kernel_distance_over(self.engine, ref, test, bandwidth=self.bandwidth)
-        logger.info("KAD bandwidth %.6g (%s)", result.bandwidth, result.bandwidth_rule)
+        facts = _of(name), result.bandwidth, result.bandwidth_rule
+        logger.info("%sKAD bandwidth %.6g (%s)", *facts)
         return result
 
 
@@ -501,13 +515,13 @@ class OTAD(AudioMetric):
         """The debiased transport cost between two sets of embeddings."""
         return self.transport(ref, test).value
 
-    def transport(self, ref: Array, test: Array) -> TransportResult:
+    def transport(self, ref: Array, test: Array, *, name: str = "") -> TransportResult:
         """The full result of the solver; the reference's own term is solved once in a row."""
         settings = self.settings
         key = hashlib.sha256(np.ascontiguousarray(ref).data).hexdigest()
         known = self._solved if settings.epsilon_scale == "absolute" and not settings.compat else {}
         result = _transport(
-            *(ref, test, self.adapter, settings, self.device, known.get(key), self.engine)
+            *(ref, test, self.adapter, settings, self.device, known.get(key), self.engine, name)
         )
         if isinstance(result, Divergence):
             self._solved = {key: result.xx}
@@ -518,9 +532,11 @@ class OTAD(AudioMetric):
         (points,) = _adapted([pool], self.adapter, self.device)
         return transport_between(points, self.settings)
 
-    def measure(self, reference: EmbeddingSet, evaluated: EmbeddingSet) -> Measurement:
+    def measure(
+        self, reference: EmbeddingSet, evaluated: EmbeddingSet, *, name: str = ""
+    ) -> Measurement:
         """The score with the diagnostics of every clip."""
-        diagnostics = self.diagnose_embedded(reference, evaluated)
+        diagnostics = self.diagnose_embedded(reference, evaluated, name=name)
         return Measurement(diagnostics.score, diagnostics)
 
     def volume(self, embeddings: Array) -> VolumeSummary | None:
@@ -537,10 +553,10 @@ class OTAD(AudioMetric):
         return self.diagnose_embedded(reference, self.embed(eval, workers=workers))
 
     def diagnose_embedded(
-        self, reference: EmbeddingSet, evaluated: EmbeddingSet
+        self, reference: EmbeddingSet, evaluated: EmbeddingSet, *, name: str = ""
     ) -> OTADDiagnostics:
         """The same for sets that are embedded already."""
-        result = self.transport(*self.points(reference, evaluated))
+        result = self.transport(*self.points(reference, evaluated), name=name)
         minimum = self.spec.minimum_samples / self.spec.sample_rate
         return OTADDiagnostics(
             score=result.value,
