@@ -31,9 +31,8 @@ def methods_paragraph(document: Mapping[str, Any]) -> str:
             f"{made['libraries']['torch']}, device {made['device']}, seed {made['seed']}).",
         ]
     except (KeyError, TypeError, AttributeError, IndexError) as error:
-        raise UsageError(
-            f"This is not a whole document of otadtk: {error!r} is missing."
-        ) from error
+        what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+        raise UsageError(f"This is not a whole document of otadtk: {what}.") from error
     return " ".join(sentences)
 
 
