@@ -3,6 +3,9 @@
 A batch whose actor dies, alone or with its node, is given out again, item by item: the item that
 kills is found by the second death and given up after the third. Results are only the driver's when
 they have arrived, so nothing is lost but what a dead actor had at hand.
+
+An actor that holds a share of a GPU works at two batches at once: while the network is busy with
+one, the CPUs read and decode the other. On a CPU both would want the same cores.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_BATCH = 64
 _AT_HAND = 2
-"""Batches an actor has: one it works at, one that waits, so that it never does."""
+"""Batches an actor has: one it works at, one that waits, or with a GPU is worked at as well."""
 _ROUNDS = 4
 """Batches for each actor at least, so that all end at about the same time."""
 _DEATHS = 3
@@ -41,6 +44,7 @@ class _Actor:
 
     def __init__(self, threads: int) -> None:
         self._threads, self._run, self._worker = threads, "", None
+        self._lock = threading.Lock()
 
     def node(self) -> str:
         """The id of the node where it lives."""
@@ -54,13 +58,15 @@ class _Actor:
         """The results of a batch."""
         import ray
 
-        if run != self._run:
-            self._worker, self._run = None, run  # free the last one first
-            self._worker = ray.get(prepare[0])()
-        assert self._worker is not None
+        with self._lock:  # of two batches one prepares
+            if run != self._run:
+                self._worker, self._run = None, run  # free the last one first
+                self._worker = ray.get(prepare[0])()
+            worker = self._worker
+        assert worker is not None
         if self._threads == 1:
-            return list(self._worker(iter(batch)))
-        return list(on_threads(self._worker, iter(batch), self._threads))
+            return list(worker(iter(batch)))
+        return list(on_threads(worker, iter(batch), self._threads))
 
 
 @dataclass
@@ -85,6 +91,11 @@ class _Member(Generic[T]):
             return self.ready
         return self.at_hand[0][0] if self.at_hand else None
 
+    def has_room(self, depth: int, suspect: bool) -> bool:
+        """Whether it may get one more batch; one at which a worker died before stays alone."""
+        alone = suspect or any(batch.deaths for _, batch in self.at_hand)
+        return self.node is not None and len(self.at_hand) < (1 if alone else depth)
+
 
 class _Queue(Generic[T]):
     """Batches to give out; those of dead workers first. Items are only touched when it is time."""
@@ -95,6 +106,11 @@ class _Queue(Generic[T]):
 
     def __bool__(self) -> bool:
         return bool(self.again) or self._start < len(self._items)
+
+    @property
+    def suspect(self) -> bool:
+        """Whether a worker has died at the next batch."""
+        return bool(self.again) and self.again[0].deaths > 0
 
     def take(self) -> _Batch[T]:
         if self.again:
@@ -130,6 +146,7 @@ class RayEngine(Engine):
         self._ray: Any = ray
         self._address, self._num_actors = address, num_actors
         self._gpus, self._threads = gpus_per_actor, threads or 1
+        self._at_once = _AT_HAND if gpus_per_actor else 1
         self._batch_size = batch_size or DEFAULT_BATCH
         self._members: list[_Member[Any]] = []
         self._stillborn = 0
@@ -152,9 +169,10 @@ class RayEngine(Engine):
         with self._lock:  # one run at a time: each wants the whole cluster
             self._connect()
             _pickle_own_encoders_by_value()
-            actors = max(1, min(self._wanted(), len(items)))
-            even = -(-len(items) // (actors * _ROUNDS))
-            queue = _Queue(items, max(1, min(batch_size or self._batch_size, even)))
+            actors = max(1, min(self._wanted(), -(-len(items) // self._threads)))
+            even = max(self._threads, -(-len(items) // (actors * _ROUNDS)))
+            most = self._threads * batch_size if batch_size else self._batch_size
+            queue = _Queue(items, min(most, even))
             prepared = self._ray.put(prepare)
             try:
                 with tqdm(
@@ -176,11 +194,12 @@ class RayEngine(Engine):
         while queue or any(member.at_hand for member in self._members):
             while queue and len(self._members) < actors:
                 self._hire()
-            for member in self._members:
-                while queue and member.node is not None and len(member.at_hand) < _AT_HAND:
-                    batch = queue.take()
-                    ref = member.handle.work.remote(prepared.hex(), [prepared], batch.items)
-                    member.at_hand.append((ref, batch))
+            for depth in range(1, _AT_HAND + 1):  # nobody has two before everybody has one
+                for member in self._members:
+                    if queue and member.has_room(depth, queue.suspect):
+                        batch = queue.take()
+                        ref = member.handle.work.remote(prepared.hex(), [prepared], batch.items)
+                        member.at_hand.append((ref, batch))
             by_ref = {member.next: member for member in self._members if member.next is not None}
             done, _ = self._ray.wait(list(by_ref), num_returns=1, timeout=_PATIENCE)
             if not done and not told and not any(m.node for m in self._members):
@@ -233,14 +252,18 @@ class RayEngine(Engine):
                     f"{_last_line(error)}"
                 ) from error
             return []
-        (_, blamed), *others = member.at_hand
-        queue.again.extendleft(batch for _, batch in reversed(others))
-        deaths = blamed.deaths + 1
-        if len(blamed.items) == 1 and deaths >= _DEATHS:
-            return [(blamed.items[0][0], Lost(f"its worker died {deaths} times at it"))]
-        summary.retries += 1
-        queue.again.extendleft(_Batch([item], deaths) for item in reversed(blamed.items))
-        return []
+        lost = []
+        for place, (_, batch) in reversed(list(enumerate(member.at_hand))):
+            if place >= self._at_once:  # it had not begun
+                queue.again.appendleft(batch)
+                continue
+            deaths = batch.deaths + 1
+            if len(batch.items) == 1 and deaths >= _DEATHS:
+                lost.append((batch.items[0][0], Lost(f"its worker died {deaths} times at it")))
+                continue
+            summary.retries += 1
+            queue.again.extendleft(_Batch([item], deaths) for item in reversed(batch.items))
+        return lost
 
     def _connect(self) -> None:
         _keep_stdout_for_results()
@@ -285,7 +308,10 @@ class RayEngine(Engine):
 
     def _hire(self) -> None:
         actor = self._ray.remote(_Actor).options(
-            num_cpus=self._threads, num_gpus=self._gpus, scheduling_strategy="SPREAD"
+            num_cpus=self._threads,
+            num_gpus=self._gpus,
+            max_concurrency=self._at_once,
+            scheduling_strategy="SPREAD",
         )
         handle = actor.remote(self._threads)
         self._members.append(_Member(handle, handle.node.remote()))
