@@ -17,7 +17,7 @@ from otadtk.cli.experiments import main as experiments
 from otadtk.cli.score import main as score
 from otadtk.embed import _Files
 from otadtk.engine import Engine, Lost
-from otadtk.engine.ray import _Queue
+from otadtk.engine.batches import Queue
 from otadtk.errors import OtadtkError
 
 
@@ -53,7 +53,7 @@ def test_planning_holds_names_only(tmp_path: Path) -> None:
             (tmp_path / f"{folder:03d}" / f"clip-{number:05d}.wav").touch()
     tracemalloc.start()
     files = _Files(tmp_path, recursive=True)
-    queue = _Queue(files, 64)
+    queue = Queue(files, 64)
     seen = 0
     while queue:
         seen += len(queue.take().items)

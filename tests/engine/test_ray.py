@@ -14,6 +14,7 @@ import pytest
 import soundfile
 
 from otadtk.cli.score import main as score
+from otadtk.distances.sinkhorn import sinkhorn_divergence
 from otadtk.embed import LazyEncoder, embed, fill_store
 from otadtk.encoders import get_spec
 from otadtk.engine import RayEngine
@@ -155,3 +156,25 @@ def test_actor_with_a_gpu_decodes_ahead(cluster: Any, tmp_path: Path) -> None:
     with RayEngine(num_actors=1, gpus_per_actor=0.25) as engine:
         found = engine.run(prepare, [5, 6], title="numbers", unit="number", batch_size=1)
         assert dict(found) == {0: 2, 1: 2}
+
+
+def test_sinkhorn_of_spread_rows_when_a_worker_dies(cluster: Any) -> None:
+    import ray
+
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2600, 32)), 1.1 * rng.normal(size=(2200, 32)) + 0.2
+    near = sinkhorn_divergence(x, y, epsilon=5.0, max_memory=65_000_000)
+    with RayEngine() as engine:
+        sweeps = []
+
+        def progress(term: str, iteration: int, error: float) -> None:
+            sweeps.append(term)
+            if len(sweeps) == 3:
+                ray.kill(engine._members[1].handle)
+
+        far = sinkhorn_divergence(
+            x, y, epsilon=5.0, max_memory=65_000_000, engine=engine, progress=progress
+        )
+        assert engine.workers == 3
+    assert far.value == pytest.approx(near.value, rel=1e-6)
+    assert np.allclose(far.cj, near.cj, rtol=1e-6)

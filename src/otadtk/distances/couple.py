@@ -8,12 +8,14 @@ from torch import Tensor
 from otadtk.distances.certificate import certify
 from otadtk.distances.cost import SquaredCost, accumulator
 from otadtk.distances.duplicates import MergedCloud
-from otadtk.distances.gibbs import GibbsKernel
+from otadtk.distances.gibbs import GibbsKernel, Kernel
 from otadtk.distances.plan import Plan, Progress
 from otadtk.distances.regime import Budget, choose_cross, choose_self, self_reach
 from otadtk.distances.result import Coupling
 from otadtk.distances.sharp import solve_sharp_cross, solve_sharp_self
 from otadtk.distances.smooth import KernelPlan, solve_cross, solve_self
+from otadtk.distances.spread import SpreadKernel
+from otadtk.engine import Engine
 
 _ABSORPTIONS = 12
 _CLIPPED = 1e-9
@@ -34,8 +36,13 @@ class Coupler:
         progress: Progress,
         *,
         tight: bool = True,
+        engine: Engine | None = None,
     ) -> None:
-        """``tight`` bounds of a sharp cross term cost a linear system; without, they are looser."""
+        """``tight`` bounds of a sharp cross term cost a linear system; without, they are looser.
+
+        An ``engine`` takes the panels of a smooth problem that does not fit the memory here.
+        """
+        self.engine = engine
         self.epsilon, self.tolerance = epsilon, tolerance
         self.tight = tight
         self.max_iterations, self.budget = max_iterations, budget
@@ -85,7 +92,7 @@ class Coupler:
         a_, b_ = a.to(cost.device, wide), b.to(cost.device, wide)
         potentials = None
         for attempt in range(1, _ABSORPTIONS + 1):
-            kernel = GibbsKernel(cost, self.epsilon, self.budget.kept_bytes, potentials=potentials)
+            kernel = self._kernel(cost, potentials)
             if cost.symmetric:
                 solved = solve_self(kernel, a_, self._aim, limit, term, self.progress)
             else:
@@ -103,6 +110,12 @@ class Coupler:
             kernel.release()  # before the next one takes its place in memory
         plan = KernelPlan(kernel, u, v, a_, b_, clipped)
         return self._certify(plan, sweeps, cost, a, b, "smooth")
+
+    def _kernel(self, cost: SquaredCost, potentials: tuple[Tensor, Tensor] | None) -> Kernel:
+        kept = self.budget.kept_bytes
+        if self.engine is not None and self.budget.streaming and cost.device.type == "cpu":
+            return SpreadKernel(self.engine, cost, self.epsilon, kept, potentials)
+        return GibbsKernel(cost, self.epsilon, kept, potentials=potentials)
 
     @property
     def _aim(self) -> float:

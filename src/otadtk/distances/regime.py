@@ -41,10 +41,10 @@ class Budget:
 
 def default_memory() -> int:
     """A quarter of the memory that can be had, 1.8 GB at most."""
-    return min(_available_memory() // 4, _DEFAULT_CAP)
+    return min(available_memory() // 4, _DEFAULT_CAP)
 
 
-def _available_memory() -> int:
+def available_memory() -> int:
     """Bytes that can be had without swapping, or plenty where the system does not tell."""
     try:
         table = Path("/proc/meminfo").read_text()
