@@ -129,11 +129,12 @@ class GibbsKernel(Kernel):
 
     def panels(self) -> Iterator[tuple[slice, Tensor]]:
         """(rows, K[rows, first:]); first is rows.start for a symmetric kernel, else 0."""
+        buffer = self.cost.tile_buffer(self.tiles) if self.streaming else None
         for index, rows in enumerate(self.tiles):
             if index < len(self._kept):
                 yield rows, self._kept[index]
             else:
-                yield rows, self._fresh(rows)
+                yield rows, self._fresh(rows, buffer)
 
     def apply(self, v: Tensor) -> Tensor:
         """K v."""
@@ -202,9 +203,9 @@ class GibbsKernel(Kernel):
         for panel in self._kept:
             panel -= best
 
-    def _fresh(self, rows: slice) -> Tensor:
+    def _fresh(self, rows: slice, buffer: Tensor | None) -> Tensor:
         """A panel computed anew."""
-        tile = self.cost.tile(rows, self._first(rows))
+        tile = self.cost.tile(rows, self._first(rows), buffer=buffer)
         if not self.symmetric:
             self._reduce(rows, tile)
         return self._exponentiate(tile)

@@ -83,8 +83,10 @@ class BlockCost(SquaredCost):
         block = self._block.index_select(0, rows).index_select(1, columns)
         return BlockCost(self._pool, self._rows[rows], self._columns[columns], block)
 
-    def tile(self, rows: slice, first: int = 0, last: int | None = None) -> Tensor:
-        """C[rows, first:last], a fresh tensor."""
+    def tile(
+        self, rows: slice, first: int = 0, last: int | None = None, buffer: Tensor | None = None
+    ) -> Tensor:
+        """C[rows, first:last], a fresh tensor: a pool is too small to need the buffer."""
         return self._block[rows, first:last].clone()
 
     def entries(self, rows: Tensor, columns: Tensor) -> Tensor:

@@ -23,7 +23,7 @@ SPARSE_DENSITY = 0.05
 _DEFAULT_CAP = 1_820_000_000
 """Bytes kept by default at most: N = 20,000 fits, and beyond it streaming costs little more."""
 
-_SPARSE_BYTES_A_POINT = 12_000
+_SPARSE_BYTES_A_POINT = 14_000
 """What a sharp plan takes beside the costs: some sixty pairs a point, in indices and copies."""
 
 
