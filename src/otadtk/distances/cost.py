@@ -110,6 +110,14 @@ class SquaredCost:
         other._x_squared, other._y_squared = self._y_squared, self._x_squared
         return other
 
+    def widened(self) -> SquaredCost:
+        """The same costs in the widest floats that the device has."""
+        wide = accumulator(self.device)
+        if self.dtype == wide:
+            return self
+        x = self.x.to(wide)
+        return SquaredCost(x, x if self.symmetric else self.y.to(wide), wide)
+
     def restricted(self, rows: Tensor, columns: Tensor) -> SquaredCost:
         """The cost between the chosen points of both clouds."""
         other = object.__new__(SquaredCost)

@@ -78,6 +78,10 @@ class BlockCost(SquaredCost):
         """The same costs with the roles of the subsets exchanged."""
         return BlockCost(self._pool, self._columns, self._rows, self._block.T)
 
+    def widened(self) -> BlockCost:
+        """The block itself: its costs are no more exact in wider floats."""
+        return self
+
     def restricted(self, rows: Tensor, columns: Tensor) -> BlockCost:
         """The cost between the chosen points of both subsets."""
         block = self._block.index_select(0, rows).index_select(1, columns)

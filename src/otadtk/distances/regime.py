@@ -35,6 +35,8 @@ class Budget:
     """For the entries of N×M that stay in memory."""
     sharp_kept_bytes: int
     """The same beside a sparse plan, which needs its own part."""
+    wide_kept_bytes: int
+    """The same for entries in float64, where the plan needs them."""
     forecast_bytes: int
     streaming: bool
 
@@ -62,7 +64,8 @@ def plan_memory(n: int, m: int, d: int, item: int, max_memory: int | None) -> Bu
     wanted, room = n * m * item, limit - points - scratch
     kept = max(0, min(wanted, room))
     sharp = max(0, min(wanted, room - _SPARSE_BYTES_A_POINT * (n + m)))
-    return Budget(kept, sharp, points + scratch + kept, kept < wanted)
+    wide = max(0, min(8 * n * m, room - points))
+    return Budget(kept, sharp, wide, points + scratch + kept, kept < wanted)
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -15,6 +16,12 @@ from otadtk.distances.anderson import Anderson
 from otadtk.distances.gibbs import Kernel
 from otadtk.distances.plan import Plan, PlanSums, Progress
 from otadtk.distances.result import FloatArray
+
+_EASY_STEPS, _HARD_STEPS = 30, 120
+_LOOSEST = 1e-9
+"""Share of its mass by which a column is taken to be tied to the rest, at least."""
+_RADIUS = 8.0
+"""Largest Newton step of a potential, in units of ε."""
 
 
 def solve_cross(
@@ -93,6 +100,35 @@ class KernelPlan(Plan):
         """Tᵀ α."""
         alpha_ = torch.from_numpy(alpha).to(self._u)
         return _numpy(self._v * self._kernel.apply_transposed(self._u * alpha_))
+
+    def solve_columns(self, right: FloatArray, goal: float) -> FloatArray:
+        """β with (diag(c) − Tᵀ diag(1/r) T) β = right, also where most clips have a twin.
+
+        A point and its twin keep nearly all of their mass between them. What ties the two to the
+        rest is the true diagonal, far below c, and with it the system is well conditioned.
+        """
+        rows, columns = self.sums.rows, self.sums.columns
+        solution, left = self.by_gradients(right, goal, columns, _EASY_STEPS)
+        if left <= goal:
+            return solution
+        squares = torch.zeros_like(self._v)  # Σ_i T_ij² / r_i
+        share = self._u.square() / torch.from_numpy(rows).to(self._u)
+        for part, panel in self._kernel.panels():
+            squares += panel.to(self._kernel.wide).square().T @ share[part]
+        diagonal = columns - _numpy(squares * self._v.square())
+        return self.by_gradients(
+            right, goal, np.maximum(diagonal, _LOOSEST * columns), _HARD_STEPS
+        )[0]
+
+    def newton_step(self, a: Tensor, b: Tensor, goal: float) -> tuple[Tensor, Tensor]:
+        """(u, v) after a Newton step of the dual, rows exact.
+
+        Where parts of the plan are loosely tied, sweeps creep and this does not.
+        """
+        beta = self.column_correction(_numpy(a), _numpy(b), goal)
+        step = torch.from_numpy(beta.clip(-_RADIUS, _RADIUS)).to(self._v)
+        v = self._v * step.exp()
+        return a / self._kernel.apply(v), v
 
     def _verified_sums(self) -> PlanSums:
         """All sums in one pass; the marginals in float64 from the panels as they are.
