@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.report.conftest import NASTY, NASTY_IMAGE, NASTY_KIND
+from tests.report.conftest import NASTY, NASTY_IMAGE, NASTY_KIND, Scored
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -84,6 +85,28 @@ def test_rows_are_sorted_by_cost_and_by_name(open_page: Open) -> None:
     page.get_by_role("button", name="Clip", exact=True).click()
     assert page.locator("th[aria-sort=descending]").count() == 1
     assert names(page)[0] == "rain/rain #13.wav"
+
+
+def test_silent_clips_come_first_whatever_they_cost(open_page: Open, scored: Scored) -> None:
+    costs_of = scored.diagnostics.cj.copy()
+    quiet = [str(file).endswith(NASTY) for file in scored.diagnostics.files].index(True)
+    costs_of[quiet] = costs_of.min() / 2
+    cheap = dataclasses.replace(scored.diagnostics, cj=costs_of)
+    page = open_page(cheap.to_html(scored.folder / "cheap.html"))
+    assert "One clip is silent and comes first" in page.locator("#silent").inner_text()
+    first = page.locator("#table tbody tr").first
+    assert first.locator(".clip-name").first.inner_text() == NASTY
+    assert first.locator(".badge.verdict").inner_text() == "silent"
+    assert first.locator(".c-rank").inner_text() == "30"  # its rank stays that of its cost
+    assert first.locator(".c-picture canvas").count() == 1
+    assert page.locator(f"#sound-e{quiet}").count() == 1
+    assert page.locator("#inspector h3").inner_text() == NASTY
+    assert costs(page)[1:] == sorted(costs(page)[1:], reverse=True)
+    page.get_by_role("button", name="Rank").click()
+    assert costs(page) == sorted(costs(page), reverse=True)
+    assert NASTY not in names(page)
+    page.get_by_role("button", name="Cost").click()
+    assert names(page)[0] == NASTY
 
 
 def test_pages(open_page: Open) -> None:
