@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from otadtk import OTAD
 from tests.report.conftest import NASTY, NASTY_IMAGE, NASTY_KIND, Scored
 
 if TYPE_CHECKING:
@@ -158,6 +160,7 @@ def test_brushing_the_histogram_filters_the_table(open_page: Open) -> None:
 
 def test_sounds_play_and_pause(open_page: Open) -> None:
     page = open_page()
+    page.evaluate(f"{AUDIO}.loop = true")  # on a slow machine the clip would end before the click
     page.locator("tbody .c-play .play").nth(1).click()
     assert playing(page) == names(page)[1]
     page.locator("tbody .c-play .play").nth(1).click()
@@ -297,3 +300,16 @@ def test_linked_and_missing_audio(open_page: Open, scored: Any) -> None:
     assert page.locator(".play").count() == 0
     page.keyboard.press("Space")
     assert page.locator("#inspector h3").inner_text() == NASTY
+
+
+def test_audio_deleted_before_the_page_is_written(
+    open_page: Open, folders: tuple[Path, Path], tmp_path: Path
+) -> None:
+    reference, evaluated = folders
+    diagnostics = OTAD("logmel", cache_dir=tmp_path / "cache").diagnose(reference, evaluated)
+    shutil.rmtree(evaluated)
+    page = open_page(diagnostics.to_html(tmp_path / "gone.html"))
+    assert page.locator("#table tbody tr").count() == len(diagnostics.files)
+    assert "could not be read" in page.locator("#inspector").inner_text()
+    page.locator("tbody .near .play").first.click()
+    assert playing(page)  # the references are still there

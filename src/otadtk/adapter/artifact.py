@@ -104,7 +104,7 @@ class ArtifactAdapter(Adapter):
         rows = rows / diagonal.clamp_min(torch.finfo(diagonal.dtype).tiny)[:, None]
         small = rows @ rows.mT + torch.eye(rows.shape[1], dtype=rows.dtype, device=rows.device)
         volume = diagonal.log().sum(dim=1) + 0.5 * torch.linalg.slogdet(small)[1]
-        return (volume if z.ndim == 2 else volume[0]).to(z.dtype)
+        return cast(Tensor, (volume if z.ndim == 2 else volume[0]).to(z.dtype))
 
     def forward(self, z: Tensor) -> Tensor:
         """[z, α·softplus(h + 2), β·s̃] of vectors ``(n, input_dim)``."""
