@@ -89,13 +89,15 @@ class ArtifactAdapter(Adapter):
         """
         if self.unit_input:
             return super().log_volume(z)  # D is not diagonal then
-        points = self._points(z)
-
-        def heard(point: Tensor) -> Tensor:
-            logits = self.faults(point[None])[0]
-            return self.fault_weight * functional.softplus(logits + _OFFSET)
-
-        rows = torch.func.vmap(torch.func.jacrev(heard), randomness="different")(points).double()
+        points = self._points(z).detach()
+        with torch.enable_grad():
+            inputs = points.clone().requires_grad_()
+            heard = self.fault_weight * functional.softplus(self.faults(inputs) + _OFFSET)
+            columns = [
+                torch.autograd.grad(column.sum(), inputs, retain_graph=True)[0]
+                for column in heard.unbind(dim=1)
+            ]
+        rows = torch.stack(columns, dim=1).double()
         standard = (points[:, self.embedding_dim :] - self.mean) / self.spread
         slope = 1.0 - torch.tanh(standard / _BOUND).square()
         steep = self.feature_weight.abs() * slope.double() / self.spread.double().abs()
