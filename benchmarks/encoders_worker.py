@@ -20,7 +20,8 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from otadtk.embed import BATCH_SECONDS, LazyEncoder, embed
+from otadtk.embed import LazyEncoder, embed
+from otadtk.embed.work import BATCH_SECONDS
 from otadtk.encoders import EncoderSpec, get_spec, load_encoder
 from otadtk.encoders.pooling import split
 from otadtk.store import EmbeddingStore

@@ -1,6 +1,6 @@
 """Measures what docs/scale.md says: Ray against threads, a million names, and a forecast.
 
-    python benchmarks/scale.py [overhead] [listing] [forecast] [--write docs/scale.md]
+    python benchmarks/scale.py [overhead] [listing] [exchange] [forecast] [--write docs/scale.md]
         [--clips 5000] [--turns 3] [--files 1000000]
 
 Results are kept in build/scale.json, so that the parts can be measured one by one; --write puts all
@@ -11,6 +11,7 @@ its actors and both encoders have been warmed up. Ray's workers run at the nicen
 (RAY_worker_niceness=0; its own 15 would measure how busy the machine is).
 listing: names of empty files, through all that otadtk-embeds does on the driver of a Ray cluster;
 only the work of the actors is replaced by one that opens nothing.
+exchange: see scale_exchange.py.
 forecast: see scale_forecast.py.
 """
 
@@ -42,7 +43,7 @@ from otadtk.synthesis import KINDS, synthesise
 
 KEPT = Path(__file__).resolve().parent.parent / "build" / "scale.json"
 START, END = "<!-- measured: begin -->", "<!-- measured: end -->"
-PARTS = ("overhead", "listing", "forecast")
+PARTS = ("overhead", "listing", "exchange", "forecast")
 MODEL = "yamnet"
 WARM_UP = 200
 
@@ -154,6 +155,10 @@ def sentences(kept: dict[str, Any]) -> list[str]:
             f"{part['clips']:,} files listed and given out to Ray's actors, which open none: "
             f"{part['seconds']:.0f} s, peak memory of the driver {part['gigabytes']:.2f} GB.",
         ]
+    if "exchange" in kept:
+        from scale_exchange import told
+
+        out += ["", *told(kept["exchange"])]
     if "forecast" in kept:
         from scale_forecast import tables
 
@@ -189,6 +194,10 @@ def main() -> None:
             kept[part] = overhead(options.clips, options.turns)
         elif part == "listing":
             kept[part] = listing(options.files)
+        elif part == "exchange":
+            from scale_exchange import exchange
+
+            kept[part] = exchange()
         else:
             from scale_forecast import forecast
 

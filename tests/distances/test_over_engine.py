@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from otadtk.distances import tiles
 from otadtk.distances.approximate import minibatch_divergence
+from otadtk.distances.cost import SquaredCost
 from otadtk.distances.frechet import frechet_distance
+from otadtk.distances.gibbs import GibbsKernel, kernel_tiles
 from otadtk.distances.kernel import kernel_distance
 from otadtk.distances.shards import Moments, frechet_distance_over
+from otadtk.distances.sinkhorn import sinkhorn_divergence
+from otadtk.distances.spread import SpreadKernel, blocks_of
 from otadtk.distances.tiles import kernel_distance_over
 from otadtk.engine import LocalEngine
 
@@ -92,3 +100,56 @@ def test_minibatches_to_the_last_bit() -> None:
     assert (near.value, near.interval) == (far.value, far.interval)
     assert np.array_equal(near.cj, far.cj)
     assert np.array_equal(near.reference_costs, far.reference_costs)
+
+
+# in float64 with a part of the panels kept, in float32 with none
+@pytest.mark.parametrize(("dimension", "memory"), [(6, 130_000_000), (32, 1)])
+def test_sinkhorn_of_spread_rows(
+    dimension: int, memory: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, y = clouds(2600, 2200, dimension)
+    ways = {"epsilon": 0.1, "epsilon_scale": "median_cost", "max_memory": memory}
+    near = sinkhorn_divergence(x, y, **ways)  # type: ignore[arg-type]
+    shared: list[Any] = []
+    monkeypatch.setattr(LocalEngine, "share", lambda _, rows: shared.append(rows) or (lambda: rows))
+    far = sinkhorn_divergence(x, y, engine=LocalEngine(3), **ways)  # type: ignore[arg-type]
+    assert {near.xx.regime, near.yy.regime, near.xy.regime} == {"smooth"}
+    assert len(shared) == 3, "all terms went over the engine"
+    for rows in shared:
+        assert len(rows.kernels) == 3
+        assert all(bool(kernel._kept) == (memory > 1) for kernel in rows.kernels.values())
+    assert far.converged
+    assert far.value == pytest.approx(near.value, rel=1e-6)
+    assert far.error_bar == pytest.approx(near.error_bar, rel=1e-3)
+    assert np.allclose(far.cj, near.cj, rtol=1e-6)
+    assert np.allclose(far.reference_costs, near.reference_costs, rtol=1e-6)
+
+
+def test_sinkhorn_of_rows_that_fit_stays_here() -> None:
+    x, y = clouds(60, 40)
+    never = SimpleNamespace()  # asked for anything, it fails
+    assert sinkhorn_divergence(x, y, engine=never).value == sinkhorn_divergence(x, y).value  # type: ignore[arg-type]
+
+
+@given(st.integers(1, 3000), st.integers(1, 3000), st.integers(1, 9), st.booleans())
+@settings(max_examples=50, deadline=None)
+def test_blocks_hold_every_panel_once(n: int, m: int, count: int, symmetric: bool) -> None:
+    x = torch.zeros(n, 1)
+    cost = SquaredCost(x, x if symmetric else torch.zeros(m, 1))
+    blocks = blocks_of(cost, count)
+    assert [rows for _, tiles in blocks for rows in tiles] == kernel_tiles(cost)
+    assert len(blocks) <= count
+    assert [number for number, _ in blocks] == list(range(len(blocks)))
+
+
+def test_mass_at_the_floor_of_spread_rows() -> None:
+    """Scalings that put all mass where K underflows: it is seen, and the potentials absorbed."""
+    x = torch.tensor([[0.0], [1.0], [50.0]], dtype=torch.float64)
+    cost = SquaredCost(x, x.flip(0) + 0.5, torch.float32)
+    u, v = torch.tensor([1.0, 1.0, 1e10]).double(), torch.tensor([1.0, 1e30, 1.0]).double()
+    near = GibbsKernel(cost, 1.0, 0)
+    far = SpreadKernel(ENGINE, cost, 1.0, 0)
+    assert torch.equal(far.f, near.f)
+    assert torch.equal(far.g, near.g)
+    assert near.clipped_mass(u, v) > 0.0
+    assert far.clipped_mass(u, v) == near.clipped_mass(u, v)

@@ -47,6 +47,7 @@ def test_the_entropic_divergence_is_not_negative(seed, n, m, d, scale):
 
 @quick
 @given(seeds, sizes, dimensions, scales)
+@example(3, 22, 1, 1.0)  # one point that hardly exchanges mass with the others
 def test_a_translation_costs_its_squared_length_at_every_epsilon(seed, n, d, scale):
     x, _ = clouds(seed, n=n, d=d, scale=scale)
     step = scale * np.random.default_rng(seed).normal(size=d)
@@ -164,6 +165,20 @@ def test_the_error_bar_covers_the_truth_when_stopped_early_too(iterations, scale
         assert "Not converged" in result.notes[-1]
     assert abs(result.xy.value - truth[0]) <= result.xy.value_error
     assert result.xy.dual <= truth[1] <= result.xy.primal
+
+
+@pytest.mark.parametrize("multiple", [1 / 20, 1 / 40])
+def test_sets_that_share_most_of_their_clips_converge(multiple):
+    """Twins hardly exchange mass with the rest, so that sweeps creep."""
+    rng = np.random.default_rng(0)
+    spread = np.exp(rng.normal(size=(800, 1)))
+    x = (spread * rng.normal(size=(800, 8)) @ rng.normal(size=(8, 256))).astype(np.float32)
+    y = x.copy()
+    y[:40] = x[rng.permutation(800)[:40]]
+    result = sinkhorn_divergence(x, y, epsilon=multiple, epsilon_scale="mean_cost")
+    assert result.converged
+    finer = sinkhorn_divergence(x, y, epsilon=result.epsilon, tolerance=1e-7)
+    assert result.value == pytest.approx(finer.value, abs=result.error_bar)
 
 
 @pytest.mark.parametrize("scale", [0.3, 1.0, 3.0])

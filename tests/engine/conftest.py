@@ -25,7 +25,7 @@ class Slow:
     name, target_sr, embedding_dim = "slow", 16000, 3
 
     def encode(self, wav, sr):
-        if ray.is_initialized():
+        if ray.is_initialized() and ray.get_runtime_context().get_actor_id():
             marks = Path({marks!r})
             (marks / ray.get_runtime_context().get_node_id()).touch()
             patience = time.monotonic() + 60  # until all nodes of the cluster are at work
@@ -40,11 +40,14 @@ class Slow:
 
 @pytest.fixture(scope="package")
 def cluster() -> Iterator[Any]:
-    """A head and two more nodes, one CPU each, to which this process is connected."""
+    """A head and two more nodes, one CPU each, to which this process is connected.
+
+    The head says that it has a GPU; encoders, which find none, run on its CPU.
+    """
     import ray
     from ray.cluster_utils import Cluster
 
-    head = {**NODE, "include_dashboard": False}
+    head = {**NODE, "num_gpus": 1, "include_dashboard": False}
     cluster = Cluster(initialize_head=True, head_node_args=head)
     try:
         for _ in range(2):

@@ -1,10 +1,12 @@
-"""The options of engines: one line when they make no sense, lazily imported, bounded planning."""
+"""Engines without a cluster: options that make no sense, lazy imports, bounded planning, losses."""
 
 from __future__ import annotations
 
 import sys
 import tracemalloc
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +16,9 @@ from otadtk.cli.embeds import main as embeds
 from otadtk.cli.experiments import main as experiments
 from otadtk.cli.score import main as score
 from otadtk.embed import _Files
-from otadtk.engine.ray import _Queue
+from otadtk.engine import Engine, Lost
+from otadtk.engine.batches import Queue
+from otadtk.errors import OtadtkError
 
 
 @pytest.mark.parametrize("flag", ["--ray-address=auto", "--num-actors=2", "--batch-size=8"])
@@ -42,21 +46,21 @@ def test_without_ray_installed(
 
 
 def test_planning_holds_names_only(tmp_path: Path) -> None:
-    """20,000 files: less than 400 bytes a file at the peak, so that a million take 0.4 GB."""
-    for folder in range(20):
+    """5,000 files: less than 400 bytes a file at the peak, so that a million take 0.4 GB."""
+    for folder in range(5):
         (tmp_path / f"{folder:03d}").mkdir()
         for number in range(1000):
             (tmp_path / f"{folder:03d}" / f"clip-{number:05d}.wav").touch()
     tracemalloc.start()
     files = _Files(tmp_path, recursive=True)
-    queue = _Queue(files, 64)
+    queue = Queue(files, 64)
     seen = 0
     while queue:
         seen += len(queue.take().items)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert seen == 20_000
-    assert peak < 400 * 20_000
+    assert seen == 5000
+    assert peak < 400 * 5000
 
 
 def test_order_of_names_is_that_of_paths(tmp_path: Path) -> None:
@@ -64,3 +68,19 @@ def test_order_of_names_is_that_of_paths(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     assert list_audio(tmp_path) == sorted(list_audio(tmp_path), key=lambda name: Path(name).parts)
+
+
+class Losing(Engine):
+    """Loses the second item."""
+
+    def run(self, prepare: Any, items: Any, **how: Any) -> Iterator[tuple[int, Any]]:
+        yield from prepare()(iter([(0, items[0])]))
+        yield 1, Lost("its worker died 3 times at it")
+
+    def close(self) -> None:
+        """Nothing."""
+
+
+def test_lost_part_is_an_error() -> None:
+    with pytest.raises(OtadtkError, match="numbers, part 2: its worker died 3 times"):
+        Losing().map(lambda: abs, [1, 2], title="numbers")

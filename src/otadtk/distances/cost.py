@@ -110,6 +110,14 @@ class SquaredCost:
         other._x_squared, other._y_squared = self._y_squared, self._x_squared
         return other
 
+    def widened(self) -> SquaredCost:
+        """The same costs in the widest floats that the device has."""
+        wide = accumulator(self.device)
+        if self.dtype == wide:
+            return self
+        x = self.x.to(wide)
+        return SquaredCost(x, x if self.symmetric else self.y.to(wide), wide)
+
     def restricted(self, rows: Tensor, columns: Tensor) -> SquaredCost:
         """The cost between the chosen points of both clouds."""
         other = object.__new__(SquaredCost)
@@ -118,12 +126,24 @@ class SquaredCost:
         other._x_squared, other._y_squared = self._x_squared[rows], self._y_squared[columns]
         return other
 
-    def tile(self, rows: slice, first: int = 0, last: int | None = None) -> Tensor:
-        """C[rows, first:last], a fresh tensor."""
-        y, y_squared = self.y[first:last], self._y_squared[first:last]
+    def tile(
+        self, rows: slice, first: int = 0, last: int | None = None, buffer: Tensor | None = None
+    ) -> Tensor:
+        """C[rows, first:last]: a fresh tensor, or in the front of a flat ``buffer``.
+
+        Tiles made and freed in turn with small results that stay leave holes in the heap, which
+        grows by nearly a tile each time; a pass that keeps its results wants a buffer.
+        """
+        x, y, y_squared = self.x[rows], self.y[first:last], self._y_squared[first:last]
+        out = None if buffer is None else buffer[: len(x) * len(y)].view(len(x), len(y))
         # ‖x − y‖² = ‖x‖² + ‖y‖² − 2⟨x, y⟩
-        tile = torch.addmm(y_squared, self.x[rows], y.T, alpha=-2.0)
+        tile = torch.addmm(y_squared, x, y.T, alpha=-2.0, out=out)
         return tile.add_(self._x_squared[rows, None]).clamp_(min=0.0)
+
+    def tile_buffer(self, tiles: list[slice]) -> Tensor:
+        """Room for one of these row tiles."""
+        height = max(rows.stop - rows.start for rows in tiles)
+        return torch.empty(height * self.shape[1], dtype=self.dtype, device=self.device)
 
     def entries(self, rows: Tensor, columns: Tensor) -> Tensor:
         """C at the given index pairs, from differences and summed wide: no cancellation."""

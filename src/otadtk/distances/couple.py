@@ -8,15 +8,19 @@ from torch import Tensor
 from otadtk.distances.certificate import certify
 from otadtk.distances.cost import SquaredCost, accumulator
 from otadtk.distances.duplicates import MergedCloud
-from otadtk.distances.gibbs import GibbsKernel
+from otadtk.distances.gibbs import GibbsKernel, Kernel
 from otadtk.distances.plan import Plan, Progress
 from otadtk.distances.regime import Budget, choose_cross, choose_self, self_reach
 from otadtk.distances.result import Coupling
 from otadtk.distances.sharp import solve_sharp_cross, solve_sharp_self
 from otadtk.distances.smooth import KernelPlan, solve_cross, solve_self
+from otadtk.distances.spread import SpreadKernel
+from otadtk.engine import Engine
 
 _ABSORPTIONS = 12
 _CLIPPED = 1e-9
+_NEWTON_FROM, _NEWTON_STEPS = 1e-1, 8
+"""Marginal error (L1) below which Newton steps follow the sweeps that did not suffice."""
 _PATIENCE = 200
 """Sweeps of a smooth problem after which the sharp way is tried."""
 
@@ -34,8 +38,13 @@ class Coupler:
         progress: Progress,
         *,
         tight: bool = True,
+        engine: Engine | None = None,
     ) -> None:
-        """``tight`` bounds of a sharp cross term cost a linear system; without, they are looser."""
+        """``tight`` bounds of a sharp cross term cost a linear system; without, they are looser.
+
+        An ``engine`` takes the panels of a smooth problem that does not fit the memory here.
+        """
+        self.engine = engine
         self.epsilon, self.tolerance = epsilon, tolerance
         self.tight = tight
         self.max_iterations, self.budget = max_iterations, budget
@@ -85,7 +94,7 @@ class Coupler:
         a_, b_ = a.to(cost.device, wide), b.to(cost.device, wide)
         potentials = None
         for attempt in range(1, _ABSORPTIONS + 1):
-            kernel = GibbsKernel(cost, self.epsilon, self.budget.kept_bytes, potentials=potentials)
+            kernel = self._kernel(cost, potentials)
             if cost.symmetric:
                 solved = solve_self(kernel, a_, self._aim, limit, term, self.progress)
             else:
@@ -102,7 +111,45 @@ class Coupler:
             potentials = f, g
             kernel.release()  # before the next one takes its place in memory
         plan = KernelPlan(kernel, u, v, a_, b_, clipped)
-        return self._certify(plan, sweeps, cost, a, b, "smooth")
+        found = self._certify(plan, sweeps, cost, a, b, "smooth")
+        hopeful = found.row_error + found.column_error < _NEWTON_FROM
+        if self._clear(found) or cost.symmetric or not hopeful:
+            return found
+        kernel.release()
+        return self._newton(plan, found, cost, a, b)
+
+    def _newton(
+        self, plan: KernelPlan, found: Coupling, cost: SquaredCost, a: Tensor, b: Tensor
+    ) -> Coupling:
+        """Newton steps in float64 where parts hardly exchange mass, as twins: there sweeps creep."""
+        cost = cost.widened()
+        wide = accumulator(cost.device)
+        a_, b_ = a.to(cost.device, wide), b.to(cost.device, wide)
+        potentials = torch.from_numpy(plan.f).to(a_), torch.from_numpy(plan.g).to(b_)
+        memory = self.budget.wide_kept_bytes
+        kernel = GibbsKernel(cost, self.epsilon, memory, potentials=potentials)
+        sweeps = found.iterations
+        plan = KernelPlan(kernel, a_, b_, a_, b_, kernel.clipped_mass(a_, b_))
+        for step in range(1, min(_NEWTON_STEPS, self.max_iterations - sweeps) + 1):
+            u, v = plan.newton_step(a_, b_, 0.01 * (found.row_error + found.column_error))
+            plan = KernelPlan(kernel, u, v, a_, b_, kernel.clipped_mass(u, v))
+            better = self._certify(plan, sweeps + step, cost, a, b, "smooth")
+            if better.gap > 0.9 * found.gap:
+                break
+            found = better
+            if self._clear(found):
+                break
+        return found
+
+    def _clear(self, found: Coupling) -> bool:
+        """Whether the gap is well below the tolerance: the error bar is many times the gap."""
+        return found.gap <= 0.1 * self.tolerance
+
+    def _kernel(self, cost: SquaredCost, potentials: tuple[Tensor, Tensor] | None) -> Kernel:
+        kept = self.budget.kept_bytes
+        if self.engine is not None and self.budget.streaming and cost.device.type == "cpu":
+            return SpreadKernel(self.engine, cost, self.epsilon, kept, potentials)
+        return GibbsKernel(cost, self.epsilon, kept, potentials=potentials)
 
     @property
     def _aim(self) -> float:
@@ -119,7 +166,7 @@ class Coupler:
         regime: str,
     ) -> Coupling:
         # a sharp plan's costs come from differences: what is left is the points' own rounding
-        exact = regime == "sharp" or self.dtype == torch.float64
+        exact = regime == "sharp" or cost.dtype == torch.float64
         rounding = 1e-12 if exact else cost.rounding()
         return certify(
             plan, a.numpy(), b.numpy(), cost, self.epsilon,

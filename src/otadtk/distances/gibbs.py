@@ -8,12 +8,15 @@ triangle only and uses every panel twice.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from typing import final
 
 import torch
 from torch import Tensor
 
 from otadtk.distances.cost import TILE_ELEMENTS, SquaredCost, accumulator, row_tiles
+from otadtk.distances.products import PlanProducts, plan_products
 
 EXPONENT_FLOOR = -80.0
 """exp is ten times slower on arguments whose result is denormal; e^−80 is nothing either."""
@@ -21,12 +24,70 @@ _DOUBLE_FLOOR = -600.0
 _SMALLEST_PANEL = 1 << 17
 
 
-class GibbsKernel:
+class Kernel(ABC):
+    """What the smooth regime asks of K, wherever its panels are."""
+
+    f: Tensor
+    g: Tensor
+
+    def __init__(self, cost: SquaredCost, epsilon: float) -> None:
+        self.floor = EXPONENT_FLOOR if cost.dtype == torch.float32 else _DOUBLE_FLOOR
+        self.cost, self.epsilon, self.symmetric = cost, epsilon, cost.symmetric
+        self.wide = accumulator(cost.device)
+        n, m = cost.shape
+        self.f = torch.zeros(n, dtype=self.wide, device=cost.device)
+        self.g = torch.zeros(m, dtype=self.wide, device=cost.device)
+
+    @abstractmethod
+    def apply(self, v: Tensor) -> Tensor:
+        """K v, each panel in working precision, accumulated wide."""
+
+    @abstractmethod
+    def apply_transposed(self, u: Tensor) -> Tensor:
+        """Kᵀ u."""
+
+    @abstractmethod
+    def sweep(self, a: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """(u, Kᵀ u) with u = a / (K v), in one pass over the panels."""
+
+    @abstractmethod
+    def products(self, u: Tensor, v: Tensor, beta: Tensor) -> PlanProducts:
+        """What the sums over T = diag(u) K diag(v) are made of, in one pass."""
+
+    @abstractmethod
+    def mass_at_floor(self, u: Tensor, v: Tensor) -> float:
+        """Mass that T has where K was raised to the floor, counted in one pass."""
+
+    @abstractmethod
+    def release(self) -> None:
+        """Frees what is kept; a later pass computes it anew."""
+
+    @final
+    def clipped_mass(self, u: Tensor, v: Tensor) -> float:
+        """Mass that T has where K was raised to the floor: it should be nothing."""
+        most = float(u.sum() * v.sum()) * math.exp(self.floor)
+        if most < 1e-12 or self.symmetric:  # there T_ij ≤ sqrt(a_i a_j) K_ij, whatever u and v
+            return most if not self.symmetric else 0.0
+        return self.mass_at_floor(u, v)
+
+
+def kernel_tiles(cost: SquaredCost, tile_elements: int = TILE_ELEMENTS) -> list[slice]:
+    """The rows of each panel."""
+    n, m = cost.shape
+    if cost.symmetric:  # lower panels waste less below the diagonal
+        tile_elements = min(tile_elements, max(_SMALLEST_PANEL, n * m // 8))
+    return row_tiles(n, m, tile_elements)
+
+
+@final
+class GibbsKernel(Kernel):
     """K, with the potentials (f, g) absorbed that make its largest entry 1 in every row and column.
 
     Without absorption K underflows wherever a sample is far from the other cloud. The hard
     c-transforms f_i = min_j C_ij and g_j = min_i (C_ij − f_i) are cheap and always feasible:
     f_i + g_j ≤ C_ij with equality somewhere in each row and column.
+
+    Of ``tiles`` that are not all, everything is a part: rows of a product, or a term of a sum.
     """
 
     def __init__(
@@ -36,16 +97,11 @@ class GibbsKernel:
         memory: int,
         tile_elements: int = TILE_ELEMENTS,
         potentials: tuple[Tensor, Tensor] | None = None,
+        tiles: list[slice] | None = None,
     ) -> None:
-        self.floor = EXPONENT_FLOOR if cost.dtype == torch.float32 else _DOUBLE_FLOOR
-        self.cost, self.epsilon, self.symmetric = cost, epsilon, cost.symmetric
-        self.wide = accumulator(cost.device)
-        n, m = cost.shape
-        if self.symmetric:  # lower panels waste less below the diagonal
-            tile_elements = min(tile_elements, max(_SMALLEST_PANEL, n * m // 8))
-        self.tiles = row_tiles(n, m, tile_elements)
-        self.f = torch.zeros(n, dtype=self.wide, device=cost.device)
-        self.g = torch.zeros(m, dtype=self.wide, device=cost.device)
+        super().__init__(cost, epsilon)
+        self.tiles = kernel_tiles(cost, tile_elements) if tiles is None else tiles
+        m = cost.shape[1]
         width = torch.empty((), dtype=cost.dtype).element_size()
         self._kept: list[Tensor] = []
         for rows in self.tiles:
@@ -73,14 +129,15 @@ class GibbsKernel:
 
     def panels(self) -> Iterator[tuple[slice, Tensor]]:
         """(rows, K[rows, first:]); first is rows.start for a symmetric kernel, else 0."""
+        buffer = self.cost.tile_buffer(self.tiles) if self.streaming else None
         for index, rows in enumerate(self.tiles):
             if index < len(self._kept):
                 yield rows, self._kept[index]
             else:
-                yield rows, self._fresh(rows)
+                yield rows, self._fresh(rows, buffer)
 
     def apply(self, v: Tensor) -> Tensor:
-        """K v, each panel in working precision, accumulated wide."""
+        """K v."""
         if not self.symmetric:
             narrow = v.to(self.cost.dtype)
             return torch.cat([panel @ narrow for _, panel in self.panels()]).to(self.wide)
@@ -106,13 +163,16 @@ class GibbsKernel:
             out += panel.T @ u[rows].to(self.cost.dtype)
         return u, out
 
-    def clipped_mass(self, u: Tensor, v: Tensor) -> float:
-        """Mass that diag(u) K diag(v) has where K was raised to the floor: it should be nothing."""
-        floor = math.exp(self.floor)
-        most = float(u.sum() * v.sum()) * floor
-        if most < 1e-12 or self.symmetric:  # there T_ij ≤ sqrt(a_i a_j) K_ij, whatever u and v
-            return most if not self.symmetric else 0.0
-        mass, narrow = 0.0, v.to(self.cost.dtype)
+    def products(self, u: Tensor, v: Tensor, beta: Tensor) -> PlanProducts:
+        """What the sums over T are made of."""
+        return plan_products(
+            *(self.panels(), u, v, (self.f, self.g), beta, self.cost.dtype),
+            symmetric=self.symmetric,
+        )
+
+    def mass_at_floor(self, u: Tensor, v: Tensor) -> float:
+        """Mass that T has where K was raised to the floor."""
+        mass, narrow, floor = 0.0, v.to(self.cost.dtype), math.exp(self.floor)
         for rows, panel in self.panels():
             clipped = (panel <= 1.001 * floor).to(self.cost.dtype)
             mass += float((u[rows] * (clipped @ narrow).to(self.wide)).sum()) * floor
@@ -143,9 +203,9 @@ class GibbsKernel:
         for panel in self._kept:
             panel -= best
 
-    def _fresh(self, rows: slice) -> Tensor:
+    def _fresh(self, rows: slice, buffer: Tensor | None) -> Tensor:
         """A panel computed anew."""
-        tile = self.cost.tile(rows, self._first(rows))
+        tile = self.cost.tile(rows, self._first(rows), buffer=buffer)
         if not self.symmetric:
             self._reduce(rows, tile)
         return self._exponentiate(tile)

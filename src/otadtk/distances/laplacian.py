@@ -16,7 +16,7 @@ import scipy.sparse.csgraph
 import scipy.sparse.linalg
 
 from otadtk.distances.result import FloatArray
-from otadtk.distances.support import group_sums
+from otadtk.distances.support import IndexArray, group_sums
 
 _DIAGONAL_STEPS = 80
 _TREE_STEPS = 150
@@ -115,19 +115,13 @@ class PlanLaplacian:
 
     def _factorise(self) -> scipy.sparse.linalg.SuperLU:
         """The Laplacian of the heaviest spanning tree and the heaviest other pairs, factorised."""
-        plan = self._plan.tocoo()
-        n, m = plan.shape
-        weights = np.maximum(plan.data, 1e-300)
-        # shortest lengths −log T (shifted to be positive) make the heaviest tree
-        lengths = 1.0 + np.log(weights.max()) - np.log(weights)
-        graph = scipy.sparse.coo_matrix((lengths, (plan.row, plan.col + n)), shape=(n + m, n + m))
-        tree = scipy.sparse.csgraph.minimum_spanning_tree(graph.tocsr()).tocoo()
-        head, tail = np.minimum(tree.row, tree.col), np.maximum(tree.row, tree.col) - n
-        chosen = head.astype(np.int64) * m + tail
+        n, m = self._plan.shape
+        weights = np.maximum(self._plan.data, 1e-300)
+        kept = np.zeros(len(weights), dtype=bool)
         extra = min(len(weights), (n + m) + int(_EXTRA_PAIRS * (n + m)))
-        heaviest = np.argpartition(-weights, extra - 1)[:extra]
-        linear = plan.row.astype(np.int64) * m + plan.col
-        kept = np.isin(linear, np.concatenate([chosen, linear[heaviest]]))
+        kept[np.argpartition(-weights, extra - 1)[:extra]] = True
+        kept[self._heaviest_tree(weights)] = True
+        plan = self._plan.tocoo(copy=False)
         rows, columns, data = plan.row[kept], plan.col[kept] + n, weights[kept]
         degree = group_sums(rows, data, n + m) + group_sums(columns, data, n + m)
         share = np.concatenate([self._rows, self._columns])
@@ -144,3 +138,15 @@ class PlanLaplacian:
         return scipy.sparse.linalg.splu(
             matrix.tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options
         )
+
+    def _heaviest_tree(self, weights: FloatArray) -> IndexArray:
+        """Places of the pairs of a spanning tree (or forest) of the largest weights."""
+        plan = self._plan.tocoo(copy=False)
+        n, m = plan.shape
+        # shortest lengths −log T (shifted to be positive) make the heaviest tree
+        lengths = 1.0 + np.log(weights.max()) - np.log(weights)
+        graph = scipy.sparse.coo_matrix((lengths, (plan.row, plan.col + n)), shape=(n + m, n + m))
+        tree = scipy.sparse.csgraph.minimum_spanning_tree(graph.tocsr()).tocoo()
+        head, tail = np.minimum(tree.row, tree.col), np.maximum(tree.row, tree.col) - n
+        linear = plan.row.astype(np.int64) * m + plan.col  # ascending: the plan is row-major
+        return np.asarray(np.searchsorted(linear, head.astype(np.int64) * m + tail))

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import NDArray
 
 from otadtk.distances.laplacian import PlanLaplacian
 from otadtk.distances.plan import Plan, PlanSums
@@ -28,15 +29,16 @@ class SparseDual:
 
     def __init__(self, support: Support, a: FloatArray, b: FloatArray, epsilon: float) -> None:
         self.support, self.a, self.b, self.epsilon = support, a, b, epsilon
-        self._rows, self._columns = support.rows, support.columns
+        # half as wide as the linear indices: a support may have hundreds of pairs a row
+        self._rows, self._columns = support.rows.astype(np.int32), support.columns.astype(np.int32)
         self._needs_tree = False
         self._base = np.log(a)[self._rows] + np.log(b)[self._columns] - support.costs / epsilon
-        self._row_starts = np.searchsorted(self._rows, np.arange(len(a) + 1))
-        self._by_column = np.argsort(self._columns, kind="stable")
-        self._column_starts = np.searchsorted(self._columns[self._by_column], np.arange(len(b) + 1))
-        self._column_base = self._base[self._by_column]
-        self._column_rows = self._rows[self._by_column]
-        self._column_columns = self._columns[self._by_column]
+        self._row_starts = _starts(self._rows, len(a))
+        by_column = np.argsort(self._columns, kind="stable")
+        self._column_base = self._base[by_column]
+        self._column_rows = self._rows[by_column]
+        self._column_columns = self._columns[by_column]
+        self._column_starts = _starts(self._column_columns, len(b))
 
     def update_f(self, g: FloatArray) -> FloatArray:
         """f_i = −ε log Σ_j b_j exp((g_j − C_ij)/ε): rows become exact."""
@@ -165,7 +167,12 @@ class SparsePlan(Plan):
         return laplacian.solve_columns(right, goal)
 
 
-def _log_sum_exp(exponent: FloatArray, starts: IndexArray, group: IndexArray) -> FloatArray:
+def _starts(groups: NDArray[np.int32], count: int) -> IndexArray:
+    """Where each of the groups 0 … count − 1 begins in a sorted array, and its end."""
+    return np.searchsorted(groups, np.arange(count + 1, dtype=np.int32))
+
+
+def _log_sum_exp(exponent: FloatArray, starts: IndexArray, group: NDArray[np.int32]) -> FloatArray:
     """Logarithms of Σ exp over consecutive groups that start at ``starts``."""
     peak = np.maximum.reduceat(exponent, starts)
     total: FloatArray = peak + np.log(np.add.reduceat(np.exp(exponent - peak[group]), starts))

@@ -11,7 +11,7 @@ from torch import Tensor
 from otadtk.distances.cost import SquaredCost, row_tiles
 
 TILE = 1 << 19
-_KEPT_BYTES = 54_000_000
+_KEPT_BYTES = 32_000_000
 
 
 class PairDistances:

@@ -28,15 +28,17 @@ class CostPanels:
         self._scratch = torch.empty((self._piece, m), dtype=cost.dtype, device=cost.device)
 
     def tiles(self) -> Iterator[tuple[slice, Tensor]]:
-        """(rows, C[rows]), to be read only."""
+        """(rows, C[rows]), to be read only, and before the next one comes."""
+        buffer: Tensor | None = None
         for index, rows in enumerate(self._slices):
             if index < len(self._kept):
                 yield rows, self._kept[index]
-                continue
-            tile = self.cost.tile(rows)
-            if index < self._room:
-                self._kept.append(tile)
-            yield rows, tile
+            elif index < self._room:
+                self._kept.append(self.cost.tile(rows))
+                yield rows, self._kept[index]
+            else:
+                buffer = self.cost.tile_buffer(self._slices) if buffer is None else buffer
+                yield rows, self.cost.tile(rows, buffer=buffer)
 
     def reduced(self, f: Tensor, g: Tensor) -> Iterator[tuple[slice, Tensor]]:
         """(rows, C − f ⊕ g), in pieces, in a buffer that the next one overwrites."""

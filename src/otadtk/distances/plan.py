@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from otadtk.distances.laplacian import conjugate_gradients
 from otadtk.distances.result import FloatArray
 
+_STEPS = 30
+
 Progress = Callable[[str, int, float], None]
 """Called with the term being solved, the iteration, and the marginal error there."""
 
@@ -46,12 +48,27 @@ class Plan(ABC):
     def apply_transposed(self, alpha: FloatArray) -> FloatArray:
         """Tᵀ α."""
 
+    def column_correction(self, a: FloatArray, b: FloatArray, goal: float) -> FloatArray:
+        """β of r α + T β = a − r, Tᵀ α + c β = b − c, with α eliminated.
+
+        That leaves (c − Tᵀ r⁻¹ T) β = (b − c) − Tᵀ r⁻¹ (a − r), a weighted graph Laplacian.
+        """
+        r, c = self.sums.rows, self.sums.columns
+        right = (b - c) - self.apply_transposed((a - r) / r)
+        right -= right.sum() * c / c.sum()  # the Laplacian's range: no mass is created
+        return self.solve_columns(right, goal)
+
     def solve_columns(self, right: FloatArray, goal: float) -> FloatArray:
         """β with (diag(c) − Tᵀ diag(1/r) T) β = right to an L1 residual of ``goal``, nearly."""
+        return self.by_gradients(right, goal, self.sums.columns, _STEPS)[0]
+
+    def by_gradients(
+        self, right: FloatArray, goal: float, diagonal: FloatArray, limit: int
+    ) -> tuple[FloatArray, float]:
+        """(that β, its L1 residual) by conjugate gradients with a diagonal preconditioner."""
         rows, columns = self.sums.rows, self.sums.columns
 
         def operator(z: FloatArray) -> FloatArray:
             return columns * z - self.apply_transposed(self.apply(z) / rows)
 
-        solution, _ = conjugate_gradients(operator, right, lambda z: z / columns, goal, 30)
-        return solution
+        return conjugate_gradients(operator, right, lambda z: z / diagonal, goal, limit)

@@ -78,13 +78,19 @@ class BlockCost(SquaredCost):
         """The same costs with the roles of the subsets exchanged."""
         return BlockCost(self._pool, self._columns, self._rows, self._block.T)
 
+    def widened(self) -> BlockCost:
+        """The block itself: its costs are no more exact in wider floats."""
+        return self
+
     def restricted(self, rows: Tensor, columns: Tensor) -> BlockCost:
         """The cost between the chosen points of both subsets."""
         block = self._block.index_select(0, rows).index_select(1, columns)
         return BlockCost(self._pool, self._rows[rows], self._columns[columns], block)
 
-    def tile(self, rows: slice, first: int = 0, last: int | None = None) -> Tensor:
-        """C[rows, first:last], a fresh tensor."""
+    def tile(
+        self, rows: slice, first: int = 0, last: int | None = None, buffer: Tensor | None = None
+    ) -> Tensor:
+        """C[rows, first:last], a fresh tensor: a pool is too small to need the buffer."""
         return self._block[rows, first:last].clone()
 
     def entries(self, rows: Tensor, columns: Tensor) -> Tensor:

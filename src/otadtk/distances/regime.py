@@ -23,7 +23,7 @@ SPARSE_DENSITY = 0.05
 _DEFAULT_CAP = 1_820_000_000
 """Bytes kept by default at most: N = 20,000 fits, and beyond it streaming costs little more."""
 
-_SPARSE_BYTES_A_POINT = 12_000
+_SPARSE_BYTES_A_POINT = 14_000
 """What a sharp plan takes beside the costs: some sixty pairs a point, in indices and copies."""
 
 
@@ -35,16 +35,18 @@ class Budget:
     """For the entries of N×M that stay in memory."""
     sharp_kept_bytes: int
     """The same beside a sparse plan, which needs its own part."""
+    wide_kept_bytes: int
+    """The same for entries in float64, where the plan needs them."""
     forecast_bytes: int
     streaming: bool
 
 
 def default_memory() -> int:
     """A quarter of the memory that can be had, 1.8 GB at most."""
-    return min(_available_memory() // 4, _DEFAULT_CAP)
+    return min(available_memory() // 4, _DEFAULT_CAP)
 
 
-def _available_memory() -> int:
+def available_memory() -> int:
     """Bytes that can be had without swapping, or plenty where the system does not tell."""
     try:
         table = Path("/proc/meminfo").read_text()
@@ -62,7 +64,8 @@ def plan_memory(n: int, m: int, d: int, item: int, max_memory: int | None) -> Bu
     wanted, room = n * m * item, limit - points - scratch
     kept = max(0, min(wanted, room))
     sharp = max(0, min(wanted, room - _SPARSE_BYTES_A_POINT * (n + m)))
-    return Budget(kept, sharp, points + scratch + kept, kept < wanted)
+    wide = max(0, min(8 * n * m, room - points))
+    return Budget(kept, sharp, wide, points + scratch + kept, kept < wanted)
 
 
 @dataclass(frozen=True)

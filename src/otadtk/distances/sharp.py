@@ -75,6 +75,7 @@ def solve_sharp_cross(
         report = partial(_report, progress, steps)
         f, g, taken = centring.solve(f, g, _CENTRED, max(0, limit - steps), report)
         steps += taken
+        del centring  # before the next one takes its place in memory
     # rounding a plan to exact marginals moves the missing mass at the mean cost
     value = max(abs(float(weights_a @ f + weights_b @ g)), epsilon)
     aim = max(1e-9, min(1e-4, 0.2 * tolerance * value / max(cost.mean(a, b), epsilon)))
@@ -87,17 +88,21 @@ def solve_sharp_cross(
         reduced = near.costs - f[near.rows] - g[near.columns]
         matter = near.chosen(reduced < _MATTER * epsilon).with_exact_costs(cost, matter)
         support = exact.support.joined(near).joined(matter)
+        del near, reduced
         dual = SparseDual(support, weights_a, weights_b, epsilon)
         # every pair left out has T_ij < a_i b_j exp(−reach)
         plan = SparsePlan(dual, f, g, dropped=float(np.exp(-_REACH)))
         error = float(np.abs(plan.sums.rows - weights_a).sum())
         error += float(np.abs(plan.sums.columns - weights_b).sum())
-        if check > 0 and (error <= 3.0 * aim or steps >= limit):
+        done = error <= 3.0 * aim or steps >= limit or check == _CHECKS - 1
+        if check > 0 and done:
             return plan, steps
+        del plan
         report = partial(_report, progress, steps)
         f, g, taken = dual.solve(f, g, aim, max(1, limit - steps), report)
         steps += taken
-    return plan, steps
+        del dual
+    raise AssertionError  # the last check returns
 
 
 def solve_sharp_self(
@@ -110,9 +115,11 @@ def solve_sharp_self(
     """
     weights = a.cpu().double().numpy()
     n, _ = cost.shape
-    found = []
-    for rows in row_tiles(n, n):
-        flat = (cost.tile(rows, rows.start) < reach * epsilon).nonzero()  # the upper triangle
+    found, tiles = [], row_tiles(n, n)
+    buffer = cost.tile_buffer(tiles)
+    for rows in tiles:
+        tile = cost.tile(rows, rows.start, buffer=buffer)  # of the upper triangle
+        flat = (tile < reach * epsilon).nonzero()
         found.append((flat[:, 0] + rows.start) * n + flat[:, 1] + rows.start)
     linear = torch.cat(found).cpu().numpy()
     linear = linear[linear // n < linear % n]

@@ -18,6 +18,7 @@ from otadtk.distances.regime import plan_memory
 from otadtk.distances.result import Coupling, Divergence, DivergenceKind, EpsilonScale
 from otadtk.distances.shares import EntropicShares, PlanShares
 from otadtk.distances.validate import as_points, as_weights, check_pair, check_positive
+from otadtk.engine import Engine
 from otadtk.errors import UsageError
 
 _TOLERANCE, _MAX_ITERATIONS = 1e-5, 1000
@@ -39,6 +40,7 @@ def sinkhorn_divergence(
     reference_term: Coupling | None = None,
     compat: str | None = None,
     progress: Progress | None = None,
+    engine: Engine | None = None,
 ) -> Divergence:
     """S_ε(x, y) = OT(x, y) − ½ OT(x, x) − ½ OT(y, y), with a certificate for each term.
 
@@ -49,7 +51,8 @@ def sinkhorn_divergence(
     gap that counts as converged; ``max_memory`` bounds the bytes above the inputs;
     ``potentials`` keeps those of each term, and with the clouds the columns of the plan (``shares``);
     ``reference_term`` is ``xx`` of an earlier result for the same ``x`` and ``epsilon``;
-    ``progress(term, iteration, marginal_error)`` is called now and then.
+    ``progress(term, iteration, marginal_error)`` is called now and then. An ``engine`` shares
+    out the sweeps over sets whose costs do not fit the memory.
 
     >>> import numpy as np
     >>> x = np.random.default_rng(0).normal(size=(50, 8))
@@ -79,7 +82,7 @@ def sinkhorn_divergence(
             xy, xx, yy, divergence, epsilon, epsilon_scale, started, held, compat, shares
         )
     cloud_x, cloud_y = merge_duplicates(x_, a), merge_duplicates(y_, b)
-    settings = (epsilon, tolerance, int(max_iterations), max_memory, report)
+    settings = (epsilon, tolerance, int(max_iterations), max_memory, report, engine)
     coupler = _coupler(cloud_x, cloud_y, *settings)
     same = _equal(cloud_x, cloud_y)
     known = None if same else reference_term
@@ -119,12 +122,13 @@ def _coupler(
     max_iterations: int,
     max_memory: int | None,
     report: Progress,
+    engine: Engine | None = None,
 ) -> Coupler:
     size, d = max(len(x.points), len(y.points)), x.points.shape[1]
     dtype = working_dtype(size, size, d, x.points.device)
     item = torch.empty((), dtype=dtype).element_size()
     budget = plan_memory(size, size, d, item, max_memory)
-    return Coupler(epsilon, tolerance, max_iterations, budget, dtype, report)
+    return Coupler(epsilon, tolerance, max_iterations, budget, dtype, report, engine=engine)
 
 
 def _nobody(term: str, iteration: int, error: float) -> None:

@@ -8,17 +8,24 @@ from __future__ import annotations
 
 from typing import Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from otadtk.distances.anderson import Anderson
-from otadtk.distances.gibbs import GibbsKernel
+from otadtk.distances.gibbs import Kernel
 from otadtk.distances.plan import Plan, PlanSums, Progress
 from otadtk.distances.result import FloatArray
 
+_EASY_STEPS, _HARD_STEPS = 30, 120
+_LOOSEST = 1e-9
+"""Share of its mass by which a column is taken to be tied to the rest, at least."""
+_RADIUS = 8.0
+"""Largest Newton step of a potential, in units of ε."""
+
 
 def solve_cross(
-    kernel: GibbsKernel, a: Tensor, b: Tensor, tolerance: float, limit: int, progress: Progress
+    kernel: Kernel, a: Tensor, b: Tensor, tolerance: float, limit: int, progress: Progress
 ) -> tuple[Tensor, Tensor, int]:
     """(u, v, sweeps) with diag(u) K diag(v) of marginals a exactly and b to the tolerance (L1)."""
     mixing, log_v, log_b = Anderson(), b.log(), b.log()
@@ -72,10 +79,10 @@ def solve_self(
 
 
 class KernelPlan(Plan):
-    """T = diag(u) K diag(v) over a :class:`GibbsKernel`."""
+    """T = diag(u) K diag(v) over a :class:`Kernel`."""
 
     def __init__(
-        self, kernel: GibbsKernel, u: Tensor, v: Tensor, a: Tensor, b: Tensor, clipped: float
+        self, kernel: Kernel, u: Tensor, v: Tensor, a: Tensor, b: Tensor, clipped: float
     ) -> None:
         self._kernel, self._u, self._v, self._clipped = kernel, u, v, clipped
         epsilon = kernel.epsilon
@@ -94,6 +101,35 @@ class KernelPlan(Plan):
         alpha_ = torch.from_numpy(alpha).to(self._u)
         return _numpy(self._v * self._kernel.apply_transposed(self._u * alpha_))
 
+    def solve_columns(self, right: FloatArray, goal: float) -> FloatArray:
+        """β with (diag(c) − Tᵀ diag(1/r) T) β = right, also where most clips have a twin.
+
+        A point and its twin keep nearly all of their mass between them. What ties the two to the
+        rest is the true diagonal, far below c, and with it the system is well conditioned.
+        """
+        rows, columns = self.sums.rows, self.sums.columns
+        solution, left = self.by_gradients(right, goal, columns, _EASY_STEPS)
+        if left <= goal:
+            return solution
+        squares = torch.zeros_like(self._v)  # Σ_i T_ij² / r_i
+        share = self._u.square() / torch.from_numpy(rows).to(self._u)
+        for part, panel in self._kernel.panels():
+            squares += panel.to(self._kernel.wide).square().T @ share[part]
+        diagonal = columns - _numpy(squares * self._v.square())
+        return self.by_gradients(
+            right, goal, np.maximum(diagonal, _LOOSEST * columns), _HARD_STEPS
+        )[0]
+
+    def newton_step(self, a: Tensor, b: Tensor, goal: float) -> tuple[Tensor, Tensor]:
+        """(u, v) after a Newton step of the dual, rows exact.
+
+        Where parts of the plan are loosely tied, sweeps creep and this does not.
+        """
+        beta = self.column_correction(_numpy(a), _numpy(b), goal)
+        step = torch.from_numpy(beta.clip(-_RADIUS, _RADIUS)).to(self._v)
+        v = self._v * step.exp()
+        return a / self._kernel.apply(v), v
+
     def _verified_sums(self) -> PlanSums:
         """All sums in one pass; the marginals in float64 from the panels as they are.
 
@@ -101,36 +137,25 @@ class KernelPlan(Plan):
         cost has to be computed again; the log density of T is k + α + β with α = (f − f₀)/ε.
         """
         kernel, u, v, epsilon = self._kernel, self._u, self._v, self._kernel.epsilon
-        dtype = kernel.cost.dtype
         f0, g0 = kernel.f, kernel.g
         alpha = (torch.from_numpy(self.f).to(u) - f0) / epsilon
         beta = (torch.from_numpy(self.g).to(v) - g0) / epsilon
-        plain = _Products(kernel, u[:, None], v[:, None])
-        mixed = _Products(kernel, (u * f0)[:, None], torch.stack([v * g0, v * beta], dim=1), dtype)
-        first = _Products(kernel, u[:, None], v[:, None], dtype)
-        second = _Products(kernel, u[:, None], v[:, None], dtype, rows_only=True)
-        for part, panel in kernel.panels():
-            plain.add(part, panel.to(kernel.wide))
-            mixed.add(part, panel)
-            log_k = panel.log()
-            weighted = panel * log_k
-            first.add(part, weighted)
-            second.add(part, weighted.mul_(log_k))
-        rows, columns = u * plain.rows[:, 0], v * plain.columns[:, 0]
-        rows_k, columns_k = u * first.rows[:, 0], v * first.columns[:, 0]
-        row_costs = rows * f0 + u * mixed.rows[:, 0] - epsilon * rows_k
+        found = kernel.products(u, v, beta)
+        rows, columns = u * found.rows, v * found.columns
+        rows_k, columns_k = u * found.rows_k, v * found.columns_k
+        row_costs = rows * f0 + u * found.rows_g - epsilon * rows_k
         if kernel.symmetric:  # the absorbed potentials of a cloud with itself are zero
             column_costs = row_costs
         else:
-            column_costs = columns * g0 + v * mixed.columns[:, 0] - epsilon * columns_k
+            column_costs = columns * g0 + v * found.columns_f - epsilon * columns_k
         mass = rows.sum()
         mean = rows_k.sum() + (rows * alpha).sum() + (columns * beta).sum()
         square = (
-            (u * second.rows[:, 0]).sum()
+            (u * found.rows_k2).sum()
             + 2.0 * ((rows_k * alpha).sum() + (columns_k * beta).sum())
             + (rows * alpha.square()).sum()
             + (columns * beta.square()).sum()
-            + 2.0 * (u * alpha * mixed.rows[:, 1]).sum()
+            + 2.0 * (u * alpha * found.rows_beta).sum()
         )
         return PlanSums(
             rows=_numpy(rows),
@@ -140,36 +165,6 @@ class KernelPlan(Plan):
             variance=max(0.0, float(square / mass - (mean / mass) ** 2)),
             dropped=self._clipped,
         )
-
-
-class _Products:
-    """Accumulates X V and Xᵀ U panel by panel, for X = K or K times a function of K."""
-
-    def __init__(
-        self,
-        kernel: GibbsKernel,
-        u: Tensor,
-        v: Tensor,
-        dtype: torch.dtype | None = None,
-        rows_only: bool = False,
-    ) -> None:
-        self._symmetric, self._rows_only = kernel.symmetric, rows_only
-        self._u, self._v = (u, v) if dtype is None else (u.to(dtype), v.to(dtype))
-        self.rows = torch.zeros((len(u), v.shape[1]), dtype=kernel.wide, device=u.device)
-        self.columns = self.rows
-        if not self._symmetric:
-            self.columns = torch.zeros((len(v), u.shape[1]), dtype=kernel.wide, device=u.device)
-
-    def add(self, part: slice, panel: Tensor) -> None:
-        """Takes in one panel; a strictly upper part stands for the lower one as well."""
-        if self._symmetric:
-            self.rows[part] += panel @ self._v[part.start :]
-            below = panel[:, part.stop - part.start :]
-            self.rows[part.stop :] += below.T @ self._v[part]
-            return
-        self.rows[part] += panel @ self._v
-        if not self._rows_only:
-            self.columns += panel.T @ self._u[part]
 
 
 def _numpy(tensor: Tensor) -> FloatArray:

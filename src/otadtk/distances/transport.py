@@ -102,8 +102,8 @@ def transport(
 ) -> TransportResult:
     """The transport between the reference ``x`` and the evaluated ``y``, as the settings say.
 
-    ``reference_term`` is that of an earlier Sinkhorn divergence with the same x and ε. Only
-    mini-batches are spread over an ``engine``: the other couplings are one problem each.
+    ``reference_term`` is that of an earlier Sinkhorn divergence with the same x and ε. Over an
+    ``engine`` go mini-batches, and the sweeps of a Sinkhorn problem that does not fit the memory.
     """
     if settings.coupling == "exact":
         return exact_transport(x, y, max_memory=settings.max_memory)
@@ -128,4 +128,5 @@ def transport(
         reference_term=reference_term,
         compat=settings.compat,
         progress=progress,
+        engine=engine,
     )

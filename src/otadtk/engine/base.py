@@ -60,6 +60,19 @@ class Engine(ABC):
     summary: RunSummary | None = None
     """Of the last run, where there is more to say than that it is done."""
 
+    @property
+    def workers(self) -> int:
+        """How many items are worked at at a time."""
+        return 1
+
+    def share(self, value: T) -> Callable[[], T]:
+        """A handle by which the work of several runs gets at one large value.
+
+        It travels for little; in every process all calls give the same object, which stays there
+        until another value is shared.
+        """
+        return lambda: value
+
     @abstractmethod
     def run(
         self,
@@ -74,7 +87,7 @@ class Engine(ABC):
         """The results, numbered as their items, in the order in which they are done.
 
         Shows one progress bar, after ``delay`` seconds. ``batch_size`` is how many items travel
-        together, where they travel. An exception of a worker ends the run.
+        together for each thread, where they travel. An exception of a worker ends the run.
         """
 
     @final

@@ -25,6 +25,11 @@ class LocalEngine(Engine):
     def __init__(self, workers: int | None = None) -> None:
         self._workers = workers or default_workers()
 
+    @property
+    def workers(self) -> int:
+        """The threads."""
+        return self._workers
+
     def run(
         self,
         prepare: Callable[[], Worker[T, R]],

@@ -3,6 +3,9 @@
 A batch whose actor dies, alone or with its node, is given out again, item by item: the item that
 kills is found by the second death and given up after the third. Results are only the driver's when
 they have arrived, so nothing is lost but what a dead actor had at hand.
+
+An actor that holds a share of a GPU works at two batches at once: while the network is busy with
+one, the CPUs read and decode the other. On a CPU both would want the same cores.
 """
 
 from __future__ import annotations
@@ -12,20 +15,19 @@ import os
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Generic, final
+from typing import Any, final
 
+from otadtk.engine.actor import Actor, Shared
 from otadtk.engine.base import Engine, Lost, R, RunSummary, T, Worker
-from otadtk.engine.local import on_threads
+from otadtk.engine.batches import Batch, Member, Queue
 from otadtk.errors import OtadtkError, UsageError
 
 logger = logging.getLogger(__name__)
 
 DEFAULT_BATCH = 64
 _AT_HAND = 2
-"""Batches an actor has: one it works at, one that waits, so that it never does."""
+"""Batches an actor has: one it works at, one that waits, or with a GPU is worked at as well."""
 _ROUNDS = 4
 """Batches for each actor at least, so that all end at about the same time."""
 _DEATHS = 3
@@ -34,73 +36,6 @@ _LOST_IN_A_ROW = 10
 """Items given up, with none finished in between, after which the cluster is to blame."""
 _PATIENCE = 30.0
 """Seconds without any actor after which the user is told."""
-
-
-class _Actor:
-    """Lives on a node; what it has prepared serves all batches of a run."""
-
-    def __init__(self, threads: int) -> None:
-        self._threads, self._run, self._worker = threads, "", None
-
-    def node(self) -> str:
-        """The id of the node where it lives."""
-        import ray
-
-        return str(ray.get_runtime_context().get_node_id())
-
-    def work(
-        self, run: str, prepare: list[Any], batch: list[tuple[int, Any]]
-    ) -> list[tuple[int, Any]]:
-        """The results of a batch."""
-        import ray
-
-        if run != self._run:
-            self._worker, self._run = None, run  # free the last one first
-            self._worker = ray.get(prepare[0])()
-        assert self._worker is not None
-        if self._threads == 1:
-            return list(self._worker(iter(batch)))
-        return list(on_threads(self._worker, iter(batch), self._threads))
-
-
-@dataclass
-class _Batch(Generic[T]):
-    items: list[tuple[int, T]]
-    deaths: int = 0
-
-
-@dataclass(eq=False)
-class _Member(Generic[T]):
-    """An actor as the driver sees it; it gets work when it is known to live."""
-
-    handle: Any
-    ready: Any
-    node: str | None = None
-    at_hand: deque[tuple[Any, _Batch[T]]] = field(default_factory=deque)
-
-    @property
-    def next(self) -> Any:
-        """What it is to deliver next: actors work in the order of asking."""
-        if self.node is None:
-            return self.ready
-        return self.at_hand[0][0] if self.at_hand else None
-
-
-class _Queue(Generic[T]):
-    """Batches to give out; those of dead workers first. Items are only touched when it is time."""
-
-    def __init__(self, items: Sequence[T], size: int) -> None:
-        self._items, self._size, self._start = items, size, 0
-        self.again: deque[_Batch[T]] = deque()
-
-    def __bool__(self) -> bool:
-        return bool(self.again) or self._start < len(self._items)
-
-    def take(self) -> _Batch[T]:
-        if self.again:
-            return self.again.popleft()
-        start, self._start = self._start, self._start + self._size
-        return _Batch(list(enumerate(self._items[start : self._start], start)))
 
 
 @final
@@ -130,11 +65,25 @@ class RayEngine(Engine):
         self._ray: Any = ray
         self._address, self._num_actors = address, num_actors
         self._gpus, self._threads = gpus_per_actor, threads or 1
+        self._at_once = _AT_HAND if gpus_per_actor else 1
         self._batch_size = batch_size or DEFAULT_BATCH
-        self._members: list[_Member[Any]] = []
+        self._members: list[Member[Any]] = []
         self._stillborn = 0
         self._started_ray = False
         self._lock = threading.RLock()
+
+    @property
+    def workers(self) -> int:
+        """The threads of all actors that fit."""
+        with self._lock:
+            self._connect()
+            return self._wanted() * self._threads
+
+    def share(self, value: T) -> Callable[[], T]:
+        """The value in Ray's object store: it travels to every node once."""
+        with self._lock:
+            self._connect()
+            return Shared(self._ray.put(value))
 
     def run(
         self,
@@ -152,9 +101,10 @@ class RayEngine(Engine):
         with self._lock:  # one run at a time: each wants the whole cluster
             self._connect()
             _pickle_own_encoders_by_value()
-            actors = max(1, min(self._wanted(), len(items)))
-            even = -(-len(items) // (actors * _ROUNDS))
-            queue = _Queue(items, max(1, min(batch_size or self._batch_size, even)))
+            actors = max(1, min(self._wanted(), -(-len(items) // self._threads)))
+            even = max(self._threads, -(-len(items) // (actors * _ROUNDS)))
+            most = self._threads * batch_size if batch_size else self._batch_size
+            queue = Queue(items, min(most, even))
             prepared = self._ray.put(prepare)
             try:
                 with tqdm(
@@ -168,7 +118,7 @@ class RayEngine(Engine):
                 raise
 
     def _results(
-        self, prepared: Any, queue: _Queue[T], actors: int
+        self, prepared: Any, queue: Queue[T], actors: int
     ) -> Iterator[tuple[int, R | Lost]]:
         """All results, whoever dies meanwhile."""
         summary = self.summary = RunSummary()
@@ -176,11 +126,12 @@ class RayEngine(Engine):
         while queue or any(member.at_hand for member in self._members):
             while queue and len(self._members) < actors:
                 self._hire()
-            for member in self._members:
-                while queue and member.node is not None and len(member.at_hand) < _AT_HAND:
-                    batch = queue.take()
-                    ref = member.handle.work.remote(prepared.hex(), [prepared], batch.items)
-                    member.at_hand.append((ref, batch))
+            for depth in range(1, _AT_HAND + 1):  # nobody has two before everybody has one
+                for member in self._members:
+                    if queue and member.has_room(depth, queue.suspect):
+                        batch = queue.take()
+                        ref = member.handle.work.remote(prepared.hex(), [prepared], batch.items)
+                        member.at_hand.append((ref, batch))
             by_ref = {member.next: member for member in self._members if member.next is not None}
             done, _ = self._ray.wait(list(by_ref), num_returns=1, timeout=_PATIENCE)
             if not done and not told and not any(m.node for m in self._members):
@@ -198,7 +149,7 @@ class RayEngine(Engine):
             summary.seconds = time.monotonic() - began
 
     def _deliver(
-        self, member: _Member[T], queue: _Queue[T], summary: RunSummary
+        self, member: Member[T], queue: Queue[T], summary: RunSummary
     ) -> list[tuple[int, Any]]:
         """What a member has to say: that it lives, its results, or nothing any more."""
         errors = self._ray.exceptions
@@ -220,7 +171,7 @@ class RayEngine(Engine):
         return results
 
     def _bury(
-        self, member: _Member[T], queue: _Queue[T], summary: RunSummary, error: Exception
+        self, member: Member[T], queue: Queue[T], summary: RunSummary, error: Exception
     ) -> list[tuple[int, Lost]]:
         """Give out again what a dead member had; the items of the batch it died at go one by one."""
         self._members.remove(member)
@@ -233,14 +184,18 @@ class RayEngine(Engine):
                     f"{_last_line(error)}"
                 ) from error
             return []
-        (_, blamed), *others = member.at_hand
-        queue.again.extendleft(batch for _, batch in reversed(others))
-        deaths = blamed.deaths + 1
-        if len(blamed.items) == 1 and deaths >= _DEATHS:
-            return [(blamed.items[0][0], Lost(f"its worker died {deaths} times at it"))]
-        summary.retries += 1
-        queue.again.extendleft(_Batch([item], deaths) for item in reversed(blamed.items))
-        return []
+        lost = []
+        for place, (_, batch) in reversed(list(enumerate(member.at_hand))):
+            if place >= self._at_once:  # it had not begun
+                queue.again.appendleft(batch)
+                continue
+            deaths = batch.deaths + 1
+            if len(batch.items) == 1 and deaths >= _DEATHS:
+                lost.append((batch.items[0][0], Lost(f"its worker died {deaths} times at it")))
+                continue
+            summary.retries += 1
+            queue.again.extendleft(Batch([item], deaths) for item in reversed(batch.items))
+        return lost
 
     def _connect(self) -> None:
         _keep_stdout_for_results()
@@ -284,11 +239,14 @@ class RayEngine(Engine):
         return f"{places.get(node_id, 'node')}/{node_id[:6]}"
 
     def _hire(self) -> None:
-        actor = self._ray.remote(_Actor).options(
-            num_cpus=self._threads, num_gpus=self._gpus, scheduling_strategy="SPREAD"
+        actor = self._ray.remote(Actor).options(
+            num_cpus=self._threads,
+            num_gpus=self._gpus,
+            max_concurrency=self._at_once,
+            scheduling_strategy="SPREAD",
         )
         handle = actor.remote(self._threads)
-        self._members.append(_Member(handle, handle.node.remote()))
+        self._members.append(Member(handle, handle.node.remote()))
 
     def _dismiss(self) -> None:
         if self._ray.is_initialized():

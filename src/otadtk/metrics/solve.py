@@ -103,10 +103,13 @@ def solve(
     x, y = adapted([ref, test], adapter, device)
     if settings.coupling == "sinkhorn" and x.ndim == 2 and len(x) * len(y) >= _LONG_PAIRS:
         expected = forecast(len(x), len(y), x.shape[1], max_memory=settings.max_memory)
-        how = "in tiles" if expected.streaming else "in memory"
+        how, seconds = "in tiles" if expected.streaming else "in memory", expected.seconds
+        if engine is not None and expected.streaming:
+            how = f"in tiles on {engine.workers} workers"
+            seconds *= torch.get_num_threads() / engine.workers
         logger.info(
             "coupling %d and %d clips %s: about %.0f s and %.1f GB",
-            *(len(x), len(y), how, expected.seconds, expected.bytes / 1e9),
+            *(len(x), len(y), how, seconds, expected.bytes / 1e9),
         )
     with tqdm(desc="transport", unit=" iterations", delay=_BAR_DELAY, disable=None) as bar:
 

@@ -1,0 +1,93 @@
+"""What the sums over a plan T = diag(u) K diag(v) are made of: products with K, panel by panel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class PlanProducts(NamedTuple):
+    """Products with K, and with K times powers of k = log K; those of some panels add up."""
+
+    rows: Tensor
+    """K v."""
+    columns: Tensor
+    """Kᵀ u."""
+    rows_g: Tensor
+    """K (v g₀)."""
+    columns_f: Tensor
+    """Kᵀ (u f₀)."""
+    rows_beta: Tensor
+    """K (v β)."""
+    rows_k: Tensor
+    """(K k) v."""
+    columns_k: Tensor
+    """(K k)ᵀ u."""
+    rows_k2: Tensor
+    """(K k²) v."""
+
+
+def plan_products(
+    panels: Iterable[tuple[slice, Tensor]],
+    u: Tensor,
+    v: Tensor,
+    potentials: tuple[Tensor, Tensor],
+    beta: Tensor,
+    dtype: torch.dtype,
+    *,
+    symmetric: bool,
+) -> PlanProducts:
+    """All products in one pass; those that give the marginals in the precision of u and v."""
+    f0, g0 = potentials
+    plain = _Products(u[:, None], v[:, None], symmetric)
+    mixed = _Products((u * f0)[:, None], torch.stack([v * g0, v * beta], dim=1), symmetric, dtype)
+    first = _Products(u[:, None], v[:, None], symmetric, dtype)
+    second = _Products(u[:, None], v[:, None], symmetric, dtype, rows_only=True)
+    for part, panel in panels:
+        plain.add(part, panel.to(u.dtype))
+        mixed.add(part, panel)
+        log_k = panel.log()
+        weighted = panel * log_k
+        first.add(part, weighted)
+        second.add(part, weighted.mul_(log_k))
+    return PlanProducts(
+        rows=plain.rows[:, 0],
+        columns=plain.columns[:, 0],
+        rows_g=mixed.rows[:, 0],
+        columns_f=mixed.columns[:, 0],
+        rows_beta=mixed.rows[:, 1],
+        rows_k=first.rows[:, 0],
+        columns_k=first.columns[:, 0],
+        rows_k2=second.rows[:, 0],
+    )
+
+
+class _Products:
+    """Accumulates X V and Xᵀ U panel by panel, for X = K or K times a function of K."""
+
+    def __init__(
+        self,
+        u: Tensor,
+        v: Tensor,
+        symmetric: bool,
+        dtype: torch.dtype | None = None,
+        rows_only: bool = False,
+    ) -> None:
+        self._symmetric, self._rows_only = symmetric, rows_only
+        self._u, self._v = (u, v) if dtype is None else (u.to(dtype), v.to(dtype))
+        self.rows = u.new_zeros((len(u), v.shape[1]))
+        self.columns = self.rows if symmetric else u.new_zeros((len(v), u.shape[1]))
+
+    def add(self, part: slice, panel: Tensor) -> None:
+        """Takes in one panel; a strictly upper part stands for the lower one as well."""
+        if self._symmetric:
+            self.rows[part] += panel @ self._v[part.start :]
+            below = panel[:, part.stop - part.start :]
+            self.rows[part.stop :] += below.T @ self._v[part]
+            return
+        self.rows[part] += panel @ self._v
+        if not self._rows_only:
+            self.columns += panel.T @ self._u[part]

@@ -1,0 +1,62 @@
+"""Ctrl-C during a run on Ray: the store stays sound, and the next run continues."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from otadtk.cli.embeds import main as embeds
+
+CLIPS = 60
+
+
+def entries(root: Path) -> dict[str, bytes]:
+    """The entries of a store by name, without what a kill has left half written."""
+    return {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("*.clip")}
+
+
+def test_interrupted_run_is_continued(
+    cluster: Any,
+    tmp_path: Path,
+    write_clips: Callable[..., list[Path]],
+    slow_encoder: tuple[str, Path],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    clips, far, near = tmp_path / "clips", tmp_path / "far", tmp_path / "near"
+    write_clips(clips, CLIPS, seconds=0.3)
+    work = ["-m", slow_encoder[0], "-d", str(clips), "--cache-dir"]
+    on_ray = ["--engine", "ray", "--ray-address", cluster.address]
+    on_ray += ["--num-actors", "1", "--batch-size", "5"]
+
+    command = [sys.executable, "-m", "otadtk.cli.embeds", *work, str(far), *on_ray]
+    pipe = subprocess.PIPE
+    first = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True)
+    deadline = time.monotonic() + 120
+    while len(list(far.rglob("*.clip"))) < 5 and time.monotonic() < deadline:
+        assert first.poll() is None, first.communicate()
+        time.sleep(0.01)
+    first.send_signal(signal.SIGINT)
+    _, errors = first.communicate(timeout=60)
+    assert first.returncode == 130
+    assert "interrupted" in errors
+    assert "Traceback" not in errors
+    kept = entries(far)
+
+    assert embeds([*work, str(far), *on_ray]) == 0
+    output = capsys.readouterr().out
+    now = re.search(rf"{CLIPS} clips, (\d+) embedded now", output)
+    assert now is not None, output
+    assert 0 < int(now[1]) <= CLIPS - len(kept)
+
+    assert embeds([*work, str(near)]) == 0
+    whole = entries(near)
+    assert {name: whole.get(name) for name in kept} == kept, "an entry is not what it should be"
+    assert entries(far) == whole
