@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.stats import t
+from scipy.special import stdtr, stdtrit
 
 from otadtk.engine import Engine, LocalEngine
 from otadtk.errors import UsageError
@@ -114,9 +114,9 @@ def jackknife_difference(first: Interval, second: Interval, *, paired: bool = Fa
         variance += jackknife_variance(y) + jackknife_variance(other_y)
         freedom = len(x) + len(y) + len(other_y) - 3
     value, deviation = first.score - second.score, variance**0.5
-    reach = float(t.ppf(1.0 - TAIL, freedom)) * deviation
+    reach = float(stdtrit(freedom, 1.0 - TAIL)) * deviation
     if deviation > 0:
-        probability = float(t.cdf(-value / deviation, freedom))
+        probability = float(stdtr(freedom, -value / deviation))
     else:  # the same clips twice
         probability = 0.5 if value == 0 else float(value < 0)
     low, high = value - reach, value + reach

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import linregress, t
+from scipy.special import stdtrit
 
 from otadtk.engine import Engine, LocalEngine
 from otadtk.errors import UsageError
@@ -147,7 +147,7 @@ def jackknife_interval(
     score, without_x, without_y = float(values[0]), values[1:first], values[first:]
     deviation = (jackknife_variance(without_x) + jackknife_variance(without_y)) ** 0.5
     freedom = len(without_x) + len(without_y) - 2
-    reach = float(t.ppf(1.0 - TAIL, freedom)) * deviation
+    reach = float(stdtrit(freedom, 1.0 - TAIL)) * deviation
     low, high = score - reach, score + reach
     without = tuple(without_x.tolist()), tuple(without_y.tolist())
     return Interval(score, low, high, deviation, freedom, groups, seed, *without)
@@ -168,6 +168,8 @@ def extrapolate(
     The score of a size is the mean over as many disjoint subsets of that size as there are: those
     of small ones vary most, and all points of the line are then about equally exact.
     """
+    from scipy.stats import linregress
+
     require_at_least(seed, 0, "seed")
     most = min(n, m)
     least = max(2, most // 5)
