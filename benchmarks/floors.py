@@ -136,14 +136,18 @@ def measure_coverage(clips: int, runs: int, names: list[str], sets: str) -> None
 
 
 def draw_systems(kind: str, clips: int, rng: np.random.Generator, *, paired: bool) -> Array:
-    """The pool of a reference and two systems; paired ones share what their prompts give them."""
+    """The pool of a reference and two systems; paired ones share half of their variance."""
     if kind == "unit norm, d = 64":
         sides = [spectral(rng, clips, 64, 1.0, shift) for shift in (0.0, 0.3, 0.2)]
-    else:
-        moves = {"moved and wider, d = 3": ((0.5, 1.3), (0.3, 1.0))}.get(kind, ((0, 1), (0, 1)))
-        sides = [move + scale * rng.normal(size=(clips, 3)) for move, scale in ((0, 1), *moves)]
+        if paired:
+            both = sides[1] + sides[2]
+            sides[2] = both / np.linalg.norm(both, axis=1, keepdims=True)
+        return np.concatenate(sides)
+    moves = {"moved and wider, d = 3": ((0.5, 1.3), (0.3, 1.0))}.get(kind, ((0, 1), (0, 1)))
+    noise = rng.normal(size=(3, clips, 3))
     if paired:
-        sides[2] = 0.5 * (sides[1] + sides[2])
+        noise[2] = (noise[1] + noise[2]) / np.sqrt(2.0)
+    sides = [m + s * part for (m, s), part in zip(((0, 1), *moves), noise, strict=True)]
     return np.concatenate(sides).astype(np.float32)
 
 

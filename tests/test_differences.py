@@ -61,6 +61,9 @@ def test_both_ways_round(rng: np.random.Generator) -> None:
     assert (back.low, back.high) == pytest.approx((-there.high, -there.low))
     assert back.probability == pytest.approx(1.0 - there.probability)
     assert bootstrap_difference(0.0, first, first).probability == 0.5
+    assert bootstrap_difference(-9.0, first, second).shown_probability == "> 0.990"
+    assert bootstrap_difference(9.0, first, second).shown_probability == "< 0.010"
+    assert there.shown_probability == f"{there.probability:.3f}"
 
 
 def test_what_drawing_adds_is_taken_off(rng: np.random.Generator) -> None:

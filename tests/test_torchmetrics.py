@@ -103,8 +103,15 @@ def _process(rank: int, rendezvous: str, results: str) -> None:
     # unequal shares, and one process alone has the last real clip
     shares = (slice(0, 4), slice(4, 7))
     metric.update(waveforms(7, 0)[shares[rank]], real=True)
+    with pytest.raises(UsageError, match="No generated waveforms"):
+        metric.compute()  # and goes on from where it was
     metric.update(waveforms(5, 50)[rank::2], real=False)
     value = float(metric.compute())
+    metric.reset()
+    metric.update(waveforms(7, 0)[shares[rank]], real=True)
+    if rank == 1:  # all generated clips are on one process
+        metric.update(waveforms(5, 50), real=False)
+    assert float(metric.compute()) == pytest.approx(value, rel=1e-5)
     Path(results, str(rank)).write_text(repr(value))
     torch.distributed.destroy_process_group()
 

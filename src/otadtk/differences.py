@@ -43,6 +43,20 @@ class Difference:
     replicates: int
     """How many scores of each set stand behind the interval."""
 
+    @property
+    def shown_probability(self) -> str:
+        """The probability as it is printed."""
+        return show_probability(self.probability, self.method, self.replicates)
+
+
+def show_probability(probability: float, method: str, replicates: int) -> str:
+    """The probability as it is printed: a bootstrap cannot tell what is rarer than 1 in R."""
+    if method == "bootstrap" and probability >= 1.0:
+        return f"> {1.0 - 1.0 / replicates:.3f}"
+    if method == "bootstrap" and probability <= 0.0:
+        return f"< {1.0 / replicates:.3f}"
+    return f"{probability:.3f}"
+
 
 def bootstrap_scores(
     distance: SubsetDistance,

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from otadtk.citations import cite_metric, cite_model, key_of
+from otadtk.differences import show_probability
 from otadtk.errors import UsageError
 
 _NAMES = {
@@ -135,9 +136,14 @@ def _comparison_sentences(document: Mapping[str, Any]) -> list[str]:
             f"is closer than "
             f"{second} by {_number(-lead['value'])} (95 % interval {_number(-lead['high'])} to "
             f"{_number(-lead['low'])}, {_resampling(lead)} with common reference clips{paired}; "
-            f"probability {lead['probability']:.3g})."
+            f"probability {_probability(lead)})."
         )
     return sentences
+
+
+def _probability(difference: Mapping[str, Any]) -> str:
+    names = ("probability", "method", "replicates")
+    return show_probability(*(difference[name] for name in names))
 
 
 def _resampling(difference: Mapping[str, Any]) -> str:

@@ -15,7 +15,9 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from otadtk.encoders import Encoder, get_encoder
@@ -29,6 +31,8 @@ except ImportError as error:
     raise UsageError(
         'otadtk.torchmetrics needs torchmetrics: pip install "otadtk[torchmetrics]".'
     ) from error
+
+FloatArray = NDArray[np.float32]
 
 __all__ = [
     "FrechetAudioDistance",
@@ -87,12 +91,28 @@ class _AudioDistance(Metric):  # type: ignore[misc, unused-ignore]
 
     def compute(self) -> Tensor:
         """The distance of all that was given since the last reset, on every process."""
+        try:
+            return torch.tensor(self._distance.distance(*self._sides()))
+        except BaseException:
+            if self._is_synced:  # torchmetrics would keep the gathered states, which take no update
+                self.unsync()
+            raise
+
+    def _sides(self) -> list[FloatArray]:
         sides = []
         for name, state in (("real", self.real), ("generated", self.generated)):
-            if len(state) == 0:
+            vectors = dim_zero_cat(state) if len(state) else torch.empty(0)
+            if len(vectors) == 0:
                 raise UsageError(f"No {name} waveforms were given; call update(…, real=…) first.")
-            sides.append(dim_zero_cat(state).cpu().numpy())
-        return torch.tensor(self._distance.distance(*sides))
+            sides.append(vectors.cpu().numpy())
+        return sides
+
+    def sync(self, *arguments: Any, **options: Any) -> None:
+        """Gather the clips of all processes; one that has none of a side joins in with none."""
+        for side in (self.real, self.generated):
+            if len(side) == 0:  # torchmetrics would send a vector where the others send matrices
+                side.append(torch.empty(0, self._distance.spec.dim, device=self.device))
+        super().sync(*arguments, **options)
 
     def reset(self) -> None:
         """Forget all waveforms, or with ``reset_real=False`` the generated ones."""

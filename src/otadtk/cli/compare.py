@@ -186,7 +186,7 @@ def _print_table(comparisons: Sequence[Comparison]) -> None:
             if lead is not None:
                 row += [
                     *(f"{-lead.value:.6f}", f"{-lead.high:.6f} to {-lead.low:.6f}"),
-                    f"{lead.probability:.3f}",
+                    lead.shown_probability,
                 ]
             rows.append(row)
     widths = [max(len(row[k]) for row in rows if k < len(row)) for k in range(len(header))]

@@ -84,9 +84,11 @@ def check_encoder(place: Path, fingerprint: str, spec: EncoderSpec, model: str =
     if spec.name == GIVEN.name or fingerprint == spec.fingerprint:
         return
     made_by = f"by {model!r}" if model else "by another encoder"
+    advice = f"Score with {model!r}, or make it anew" if model else "Make it anew"
     if model == spec.name:
         made_by = f"by another version of {model!r} (weights or preprocessing differ)"
+        advice = "Make it anew"
     raise UsageError(
         f"{place} was made {made_by}, not by this {spec.name!r}: fingerprint "
-        f"{fingerprint[:12]!r} and not {spec.fingerprint[:12]!r}. Make it anew from the audio."
+        f"{fingerprint[:12]!r} and not {spec.fingerprint[:12]!r}. {advice} from the audio."
     )
