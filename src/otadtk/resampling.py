@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import linregress, t
+from scipy.special import stdtr, stdtrit
 
 from otadtk.engine import Engine, LocalEngine
 from otadtk.errors import UsageError
@@ -159,7 +159,7 @@ def jackknife_interval(
     score, without_x, without_y = float(values[0]), values[1:first], values[first:]
     deviation = (_jackknife_variance(without_x) + _jackknife_variance(without_y)) ** 0.5
     freedom = len(without_x) + len(without_y) - 2
-    reach = float(t.ppf(1.0 - _TAIL, freedom)) * deviation
+    reach = float(stdtrit(freedom, 1.0 - _TAIL)) * deviation
     low, high = score - reach, score + reach
     without = tuple(without_x.tolist()), tuple(without_y.tolist())
     return Interval(score, low, high, deviation, freedom, groups, seed, *without)
@@ -185,9 +185,9 @@ def difference(first: Interval, second: Interval, *, paired: bool = False) -> Di
         variance += _jackknife_variance(y) + _jackknife_variance(other_y)
         freedom = len(x) + len(y) + len(other_y) - 3
     value, deviation = first.score - second.score, variance**0.5
-    reach = float(t.ppf(1.0 - _TAIL, freedom)) * deviation
+    reach = float(stdtrit(freedom, 1.0 - _TAIL)) * deviation
     if deviation > 0:
-        probability = float(t.cdf(-value / deviation, freedom))
+        probability = float(stdtr(freedom, -value / deviation))
     else:  # the same clips twice
         probability = 0.5 if value == 0 else float(value < 0)
     return Difference(value, value - reach, value + reach, deviation, probability)
@@ -208,6 +208,8 @@ def extrapolate(
     The score of a size is the mean over as many disjoint subsets of that size as there are: those
     of small ones vary most, and all points of the line are then about equally exact.
     """
+    from scipy.stats import linregress
+
     _at_least(seed, 0, "seed")
     most = min(n, m)
     least = max(2, most // 5)

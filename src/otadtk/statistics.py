@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import rankdata
 
 from otadtk.errors import UsageError
 
@@ -19,11 +18,12 @@ def auroc(positive: ArrayLike, scores: ArrayLike) -> float:
     1.0
     """
     mask, values = check_mask(positive, scores)
-    ranks = rankdata(values)
-    n_positive, n_negative = int(mask.sum()), int((~mask).sum())
-    # Mann–Whitney: U = Σ ranks of the positives − n₊(n₊+1)/2
-    statistic = ranks[mask].sum() - n_positive * (n_positive + 1) / 2
-    return float(statistic / (n_positive * n_negative))
+    if np.isnan(values).any():
+        return float("nan")
+    positives, negatives = values[mask], np.sort(values[~mask])
+    # Mann–Whitney: U = Σ over the positives of the negatives below, and half of those beside
+    below, up_to = (np.searchsorted(negatives, positives, side) for side in ("left", "right"))
+    return float((below + up_to).sum() / 2 / (len(positives) * len(negatives)))
 
 
 def check_mask(
@@ -71,6 +71,8 @@ def rank_correlation(
 
 def _spearman(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
     """ρ of every row; NaN where all values of a row are equal."""
+    from scipy.stats import rankdata
+
     a, b = rankdata(x, axis=1), rankdata(y, axis=1)
     a, b = a - a.mean(axis=1, keepdims=True), b - b.mean(axis=1, keepdims=True)
     spread = np.sqrt((a**2).sum(axis=1) * (b**2).sum(axis=1))

@@ -89,6 +89,10 @@ def test_the_artifact_metric_keeps_the_embedding_and_its_volume_is_finite() -> N
         torch.testing.assert_close(jacobian, finite_jacobian(network, point), atol=1e-7, rtol=1e-6)
     expected = [0.5 * torch.linalg.slogdet(j.T @ j)[1] for j in network.jacobian(z)]
     torch.testing.assert_close(network.log_volume(z), torch.stack(expected))
+    torch.testing.assert_close(network.log_volume(z[0]), expected[0])
+    torch.testing.assert_close(Adapter.log_volume(network, z), network.log_volume(z))
+    z[1, 7] = 1e3  # a feature at its bound: flat in its direction
+    assert network.log_volume(z).isneginf().tolist() == [False, True, False, False, False]
 
 
 def test_wrong_shapes() -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.report.conftest import NASTY, NASTY_IMAGE, NASTY_KIND
+from otadtk import OTAD
+from tests.report.conftest import NASTY, NASTY_IMAGE, NASTY_KIND, Scored
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -86,6 +89,28 @@ def test_rows_are_sorted_by_cost_and_by_name(open_page: Open) -> None:
     assert names(page)[0] == "rain/rain #13.wav"
 
 
+def test_silent_clips_come_first_whatever_they_cost(open_page: Open, scored: Scored) -> None:
+    costs_of = scored.diagnostics.cj.copy()
+    quiet = [str(file).endswith(NASTY) for file in scored.diagnostics.files].index(True)
+    costs_of[quiet] = costs_of.min() / 2
+    cheap = dataclasses.replace(scored.diagnostics, cj=costs_of)
+    page = open_page(cheap.to_html(scored.folder / "cheap.html"))
+    assert "One clip is silent and comes first" in page.locator("#silent").inner_text()
+    first = page.locator("#table tbody tr").first
+    assert first.locator(".clip-name").first.inner_text() == NASTY
+    assert first.locator(".badge.verdict").inner_text() == "silent"
+    assert first.locator(".c-rank").inner_text() == "30"  # its rank stays that of its cost
+    assert first.locator(".c-picture canvas").count() == 1
+    assert page.locator(f"#sound-e{quiet}").count() == 1
+    assert page.locator("#inspector h3").inner_text() == NASTY
+    assert costs(page)[1:] == sorted(costs(page)[1:], reverse=True)
+    page.get_by_role("button", name="Rank").click()
+    assert costs(page) == sorted(costs(page), reverse=True)
+    assert NASTY not in names(page)
+    page.get_by_role("button", name="Cost").click()
+    assert names(page)[0] == NASTY
+
+
 def test_pages(open_page: Open) -> None:
     page = open_page()
     first = names(page)
@@ -135,6 +160,7 @@ def test_brushing_the_histogram_filters_the_table(open_page: Open) -> None:
 
 def test_sounds_play_and_pause(open_page: Open) -> None:
     page = open_page()
+    page.evaluate(f"{AUDIO}.loop = true")  # on a slow machine the clip would end before the click
     page.locator("tbody .c-play .play").nth(1).click()
     assert playing(page) == names(page)[1]
     page.locator("tbody .c-play .play").nth(1).click()
@@ -274,3 +300,16 @@ def test_linked_and_missing_audio(open_page: Open, scored: Any) -> None:
     assert page.locator(".play").count() == 0
     page.keyboard.press("Space")
     assert page.locator("#inspector h3").inner_text() == NASTY
+
+
+def test_audio_deleted_before_the_page_is_written(
+    open_page: Open, folders: tuple[Path, Path], tmp_path: Path
+) -> None:
+    reference, evaluated = folders
+    diagnostics = OTAD("logmel", cache_dir=tmp_path / "cache").diagnose(reference, evaluated)
+    shutil.rmtree(evaluated)
+    page = open_page(diagnostics.to_html(tmp_path / "gone.html"))
+    assert page.locator("#table tbody tr").count() == len(diagnostics.files)
+    assert "could not be read" in page.locator("#inspector").inner_text()
+    page.locator("tbody .near .play").first.click()
+    assert playing(page)  # the references are still there

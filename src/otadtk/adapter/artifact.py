@@ -81,6 +81,33 @@ class ArtifactAdapter(Adapter):
         joined = torch.cat([_EMBEDDING_SCALE * embedding, features], dim=1)
         return cast(Tensor, self.hears(joined))
 
+    def log_volume(self, z: Tensor) -> Tensor:
+        """½ log det JᵀJ at each vector: above 0 where g spreads its surroundings out.
+
+        J has the rows D of the embedding and the features, which is diagonal, and the few rows H
+        of the faults: det JᵀJ = det D² · det(I + H D⁻² Hᵀ), a determinant of the size of H.
+        """
+        if self.unit_input:
+            return super().log_volume(z)  # D is not diagonal then
+        points = self._points(z).detach()
+        with torch.enable_grad():
+            inputs = points.clone().requires_grad_()
+            heard = self.fault_weight * functional.softplus(self.faults(inputs) + _OFFSET)
+            columns = [
+                torch.autograd.grad(column.sum(), inputs, retain_graph=True)[0]
+                for column in heard.unbind(dim=1)
+            ]
+        rows = torch.stack(columns, dim=1).double()
+        standard = (points[:, self.embedding_dim :] - self.mean) / self.spread
+        slope = 1.0 - torch.tanh(standard / _BOUND).square()
+        steep = self.feature_weight.abs() * slope.double() / self.spread.double().abs()
+        diagonal = torch.cat([steep.new_ones(len(steep), self.embedding_dim), steep], dim=1)
+        # where a feature is at its bound it moves no fault either: the row stays 0
+        rows = rows / diagonal.clamp_min(torch.finfo(diagonal.dtype).tiny)[:, None]
+        small = rows @ rows.mT + torch.eye(rows.shape[1], dtype=rows.dtype, device=rows.device)
+        volume = diagonal.log().sum(dim=1) + 0.5 * torch.linalg.slogdet(small)[1]
+        return cast(Tensor, (volume if z.ndim == 2 else volume[0]).to(z.dtype))
+
     def forward(self, z: Tensor) -> Tensor:
         """[z, α·softplus(h + 2), β·s̃] of vectors ``(n, input_dim)``."""
         embedding, features = self.parts(z)

@@ -14,7 +14,7 @@ _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
 def print_worst(diagnostics: OTADDiagnostics, count: int) -> None:
-    """Print the clips of largest cost, worst first."""
+    """Print the clips of largest cost, worst first; on a terminal, silent ones before them."""
     if sys.stdout.isatty():
         _print_table(diagnostics, count)
         return
@@ -26,11 +26,13 @@ def print_worst(diagnostics: OTADDiagnostics, count: int) -> None:
 
 
 def _print_table(diagnostics: OTADDiagnostics, count: int) -> None:
-    from otadtk.report.content import readable, relative_costs
+    from otadtk.report.content import SILENT, readable, relative_costs, worst_clips
     from otadtk.report.tables import common_root, relative_name
 
     relative, typical = relative_costs(diagnostics.cj)
-    order = (-diagnostics.cj).argsort(kind="stable")[:count].tolist()
+    order = worst_clips(diagnostics, count)
+    ranks = (-diagnostics.cj).argsort(kind="stable").argsort(kind="stable") + 1
+    most = max(relative[order])
     root = common_root(diagnostics.files)
     names = [readable(relative_name(diagnostics.files[j], root)) for j in order]
     about = [
@@ -42,10 +44,12 @@ def _print_table(diagnostics: OTADDiagnostics, count: int) -> None:
     print(
         f"\n   #  {'cost over ' + typical:<{_BAR + 9}}  {'worst clips in ' + readable(str(root))}"
     )
-    for rank, (j, name, words) in enumerate(zip(order, names, about, strict=True), start=1):
-        line = f"{_bar(relative[j] / relative[order[0]] if relative[order[0]] else 0.0)}"
+    for j, name, words in zip(order, names, about, strict=True):
+        line = _bar(relative[j] / most if most else 0.0)
         clip = name if len(name) <= wide else "…" + name[1 - wide :]
-        print(f"{rank:4}  {line} {relative[j]:7.2f}×  {clip:<{wide}}  {words[: room - wide]}")
+        print(f"{ranks[j]:4}  {line} {relative[j]:7.2f}×  {clip:<{wide}}  {words[: room - wide]}")
+    if any(SILENT in diagnostics.flags[j] for j in order):
+        print("      Silent clips come first, whatever they cost; # is the rank by cost.")
 
 
 def _bar(share: float) -> str:

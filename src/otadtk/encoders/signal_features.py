@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import irfft, next_fast_len, rfft
 from scipy.ndimage import maximum_filter1d, uniform_filter1d
-from scipy.stats import kurtosis
 
 Floats = NDArray[np.float64]
 
@@ -55,6 +54,13 @@ def signal_features(waveform: NDArray[np.float32], rate: int) -> NDArray[np.floa
     ]
     finite: Floats = np.nan_to_num(np.array(values), posinf=0.0, neginf=0.0)
     return finite.astype(np.float32)
+
+
+def _kurtosis(values: Floats) -> float:
+    """Fourth moment over the square of the second: 3 for a Gaussian."""
+    from scipy.stats import kurtosis
+
+    return float(kurtosis(values)) + 3.0
 
 
 def _log(value: float, floor: float) -> float:
@@ -104,7 +110,7 @@ def _impulses(x: Floats, rate: int) -> list[float]:
     return [
         _log(highest, 0.0),
         _log(alone.sum() / seconds, 0.05),
-        _log(float(kurtosis(bend)) + 3.0, 0.1),
+        _log(_kurtosis(bend), 0.1),
     ]
 
 
@@ -214,7 +220,7 @@ def _envelope(x: Floats, rate: int, bands: Floats) -> list[float]:
         _log(float((change < -10.0).sum()) / seconds, 0.3),
         _log(float((change > 10.0).sum()) / seconds, 0.3),
         _log(peak, 0.0),
-        _log(float(kurtosis(flux)) + 3.0, 0.3),
+        _log(_kurtosis(flux), 0.3),
         (float(level[:2].mean()) - float(level.max())) / 20.0,
         (float(level[-2:].mean()) - float(level.max())) / 20.0,
     ]

@@ -6,7 +6,7 @@ import logging
 import math
 import os
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from otadtk.diagnosis import Evidence, OTADDiagnostics
 from otadtk.embed import EmbeddingSet
 from otadtk.report.clips import ClipDetails, Wanted, describe_clips
-from otadtk.report.frames import adapted
+from otadtk.report.frames import adapted, in_threads
 from otadtk.report.tables import common_root, relative_name
 
 logger = logging.getLogger(__name__)
@@ -27,10 +27,12 @@ AudioMode = Literal["embed", "link", "none"]
 Costs = NDArray[np.float64]
 
 WORST_SHOWN = 100
-"""Clips with a picture and, by default, their sound inside the page."""
+"""Clips of largest cost with a picture and, by default, their sound inside the page."""
 OTHERS_SHOWN = 12
 """Best matches, and reference clips that nobody comes near."""
 PARTNERS_SHOWN = 3
+SILENT = "silent"
+"""The flag of the audit that condemns a clip without its cost."""
 _LEAST_SHARE = 0.001
 """A smaller share of a clip's mass is no partner."""
 _MOST_PARTNERS = 2_000
@@ -78,16 +80,18 @@ class ClipTable:
     reference_relative: Costs
     order: NDArray[np.intp]
     """Evaluated clips, worst first."""
+    worst: list[int]
+    """Evaluated clips that are shown in full: the silent ones, and those of largest cost."""
     unreached: NDArray[np.intp]
     """Reference clips, the loneliest first."""
     partners: dict[int, list[tuple[int, float]]]
     """(reference clip, share) of the evaluated clips that were asked."""
-    details: dict[str, ClipDetails]
-    """What is known beyond numbers, by the clip's key: e12 or r7."""
+    columns: dict[int, Costs]
+    """The share of every reference clip in the evaluated clips that are shown in full."""
 
 
-def gather(diagnostics: OTADDiagnostics, evidence: Evidence, *, sounds: bool) -> ClipTable:
-    """All clips with what the page says of each; with ``sounds``, the encoded audio too."""
+def gather(diagnostics: OTADDiagnostics, evidence: Evidence) -> ClipTable:
+    """All clips with the numbers that the page gives of each."""
     evaluated = ClipSet.of(evidence.evaluated, evidence)
     reference = ClipSet.of(evidence.reference, evidence)
     relative, typical = relative_costs(diagnostics.cj)
@@ -96,25 +100,46 @@ def gather(diagnostics: OTADDiagnostics, evidence: Evidence, *, sounds: bool) ->
     unreached = np.argsort(-diagnostics.reference_costs, kind="stable")
     shares = diagnostics.transport.shares if diagnostics.transport is not None else None
     partners: dict[int, list[tuple[int, float]]] = {}
-    wanted: list[Wanted] = []
-    worst, best = order[:WORST_SHOWN], best_of(order)
-    asked = list(dict.fromkeys([*order[:_MOST_PARTNERS].tolist(), *best.tolist()]))
-    for j in asked if shares is not None else []:
+    columns: dict[int, Costs] = {}
+    worst = worst_clips(diagnostics, WORST_SHOWN)
+    in_full = {*worst, *best_of(order).tolist()}
+
+    def ask(j: int) -> None:
         assert shares is not None
         column = shares(j)
         nearest = np.argsort(-column, kind="stable")[:PARTNERS_SHOWN]
         partners[j] = [(int(i), float(column[i])) for i in nearest if column[i] >= _LEAST_SHARE]
-    for j in [*worst.tolist(), *best.tolist()]:
-        along = shares(j) if shares is not None else None
-        wanted.append(Wanted(f"e{j}", evidence.evaluated, j, along))
-        wanted += [Wanted(f"r{i}", evidence.reference, i) for i, _ in partners.get(j, [])[:1]]
-    wanted += [Wanted(f"r{i}", evidence.reference, i) for i in unreached[:OTHERS_SHOWN].tolist()]
-    unique = list({clip.key: clip for clip in reversed(wanted)}.values())[::-1]
-    details = describe_clips(unique, evidence, reference.points, sounds=sounds)
+        if j in in_full:
+            columns[j] = column
+
+    if shares is not None:
+        in_threads(ask, list({*order[:_MOST_PARTNERS].tolist(), *in_full}))
     return ClipTable(
         *(evaluated, reference, relative, typical, reference_relative),
-        *(order, unreached, partners, details),
+        *(order, worst, unreached, partners, columns),
     )
+
+
+def describe(table: ClipTable, evidence: Evidence, *, sounds: bool) -> dict[str, ClipDetails]:
+    """What the page shows beyond numbers, by the clip's key: e12 or r7; with ``sounds``, audio too."""
+    wanted: list[Wanted] = []
+    for j in [*table.worst, *best_of(table.order).tolist()]:
+        wanted.append(Wanted(f"e{j}", evidence.evaluated, j, table.columns.get(j)))
+        wanted += [Wanted(f"r{i}", evidence.reference, i) for i, _ in table.partners.get(j, [])[:1]]
+    lonely = table.unreached[:OTHERS_SHOWN].tolist()
+    wanted += [Wanted(f"r{i}", evidence.reference, i) for i in lonely]
+    unique = list({clip.key: clip for clip in reversed(wanted)}.values())[::-1]
+    return describe_clips(unique, evidence, table.reference.points, sounds=sounds)
+
+
+def worst_clips(diagnostics: OTADDiagnostics, count: int) -> list[int]:
+    """The ``count`` clips of largest cost, and before them as many silent ones, each by cost.
+
+    A clip in which nothing is heard is bad, whatever it costs by the metric.
+    """
+    order = np.argsort(-diagnostics.cj, kind="stable").tolist()
+    silent = [j for j in order if SILENT in diagnostics.flags[j]] if diagnostics.flags else []
+    return list(dict.fromkeys([*silent[:count], *order[:count]]))
 
 
 def best_of(order: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -185,7 +210,12 @@ def project(table: ClipTable) -> tuple[list[list[float | None]], list[float]]:
     return [numbers(placed[:, 0], 4), numbers(placed[:, 1], 4)], explained
 
 
-def clip_block(table: ClipTable, flags: Sequence[Sequence[str]], cj: Costs) -> dict[str, Any]:
+def clip_block(
+    table: ClipTable,
+    details: Mapping[str, ClipDetails],
+    flags: Sequence[Sequence[str]],
+    cj: Costs,
+) -> dict[str, Any]:
     """The numbers of every clip, column by column, as the page's script reads them."""
     split = len(table.reference.names)
     (x, y), explained = project(table)
@@ -212,8 +242,8 @@ def clip_block(table: ClipTable, flags: Sequence[Sequence[str]], cj: Costs) -> d
         },
         "explained": numbers(explained, 3),
         "typical": table.typical,
-        "details": {key: details.to_dict() for key, details in table.details.items()},
-        "worst": table.order[:WORST_SHOWN].tolist(),
+        "details": {key: found.to_dict() for key, found in details.items()},
+        "worst": table.worst,
         "best": best_of(table.order).tolist(),
         "unreached": table.unreached[:OTHERS_SHOWN].tolist(),
     }

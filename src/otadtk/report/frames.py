@@ -32,6 +32,8 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 LABELS_SHOWN = 3
+_NO_SHARE = 1e-12
+"""A share of a clip's mass that changes no digit of its cost."""
 _LEAST_SCORE = 0.05
 """Labels below this score are noise."""
 
@@ -75,8 +77,10 @@ def cost_along_time(
 
     With b = Σ_i share_i x_i that is ‖y_t − b‖² + Σ_i share_i ‖x_i − b‖².
     """
-    centre = shares @ reference.astype(np.float64)
-    spread = float(shares @ np.square(reference.astype(np.float64) - centre).sum(axis=1))
+    partners = shares > _NO_SHARE
+    shares, near = shares[partners], reference[partners].astype(np.float64)
+    centre = shares @ near
+    spread = float(shares @ np.square(near - centre).sum(axis=1))
     costs: NDArray[np.float64] = np.square(points - centre).sum(axis=1) + spread
     return costs
 

@@ -8,6 +8,7 @@ import json
 import logging
 import re
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from importlib.resources import files
 from pathlib import Path
@@ -17,7 +18,17 @@ from otadtk import __version__
 from otadtk.atomic import replacing
 from otadtk.diagnosis import Evidence, OTADDiagnostics
 from otadtk.errors import UsageError
-from otadtk.report.content import AudioMode, ClipTable, clip_block, gather, link_to, readable
+from otadtk.report.clips import ClipDetails
+from otadtk.report.content import (
+    SILENT,
+    AudioMode,
+    ClipTable,
+    clip_block,
+    describe,
+    gather,
+    link_to,
+    readable,
+)
 from otadtk.report.detection import Detection, detection
 from otadtk.report.groups import GroupTable, group_tables
 from otadtk.report.summary import Scale, Summary, summarise
@@ -71,6 +82,8 @@ class ReportContent:
     diagnostics: OTADDiagnostics
     evidence: Evidence
     table: ClipTable
+    details: dict[str, ClipDetails]
+    """What is known of clips beyond numbers, by their key."""
     summary: Summary
     labels: tuple[str, ...]
     """Kind of fault of every evaluated clip, "" for none; empty when nothing is known."""
@@ -99,16 +112,21 @@ def gather_content(diagnostics: OTADDiagnostics, options: ReportOptions) -> Repo
         if options.groups is not None
         else groups_by_folder(*sides)
     )
-    table = gather(diagnostics, evidence, sounds=options.audio == "embed")
+    table = gather(diagnostics, evidence)
+    with ThreadPoolExecutor(1) as aside:  # sounds are encoded while groups are scored
+        details = aside.submit(describe, table, evidence, sounds=options.audio == "embed")
+        groups = group_tables(groupings, table, evidence)
+        summary = summarise(diagnostics, evidence, options.scores, options.floor)
     return ReportContent(
         diagnostics=diagnostics,
         evidence=evidence,
         table=table,
-        summary=summarise(diagnostics, evidence, options.scores, options.floor),
+        details=details.result(),
+        summary=summary,
         labels=labels,
         detection=detection(diagnostics.cj, labels) if labels else None,
         groupings=groupings,
-        groups=group_tables(groupings, table, evidence),
+        groups=groups,
         options=options,
     )
 
@@ -125,7 +143,7 @@ def write_page(content: ReportContent, path: Path) -> Path:
 def _render(content: ReportContent, path: Path) -> str:
     options, table = content.options, content.table
     numbers = {
-        **clip_block(table, content.diagnostics.flags, content.diagnostics.cj),
+        **clip_block(table, content.details, content.diagnostics.flags, content.diagnostics.cj),
         "labels": [readable(label) for label in content.labels],
         "groupings": [
             {"title": readable(g.title), "groups": [readable(name) for name in g.evaluated]}
@@ -144,7 +162,7 @@ def _render(content: ReportContent, path: Path) -> str:
             "reference": link_to(table.reference, path),
         },
     }
-    sounds = {key: details.sound for key, details in table.details.items() if details.sound}
+    sounds = {key: details.sound for key, details in content.details.items() if details.sound}
     title = options.title or f"{table.evaluated.root.name} against {table.reference.root.name}"
     return render_template(
         "report.html",
@@ -156,6 +174,7 @@ def _render(content: ReportContent, path: Path) -> str:
         command=readable(options.command) if options.command else None,
         data=json_block(numbers),
         sounds=sounds,
+        silent=sum(SILENT in flags for flags in content.diagnostics.flags),
         gauge=_gauge(content),
         whiskers=[_whiskers(group) for group in content.groups],
     )

@@ -95,7 +95,7 @@ binCosts();
 drawHistogram();
 drawFlags();
 refresh();
-if (total && !narrow.matches) select(order[0]);
+if (total && !narrow.matches) select(table.rows[0]);
 else placeInspector();
 drawCards();
 layoutMap();

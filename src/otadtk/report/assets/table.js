@@ -2,9 +2,10 @@
 
 const PAGE = 20;
 const body = $("table").tBodies[0];
-const table = { sort: "rank", descending: false, page: 0, rows: [], selected: null };
+const table = { sort: evaluated.flags.some((_, j) => silent(j)) ? "verdict" : "rank", descending: false, page: 0, rows: [], selected: null };
 
 const sorters = {
+  verdict: (a, b) => silent(b) - silent(a) || rankOf[a] - rankOf[b],
   rank: (a, b) => rankOf[a] - rankOf[b],
   cost: (a, b) => rankOf[b] - rankOf[a],
   name: (() => {
@@ -63,7 +64,7 @@ function costMeter(value) {
 
 function badges(j) {
   const names = [...evaluated.flags[j], ...(faultOf(j) ? [`known: ${faultOf(j)}`] : [])];
-  return names.map((name) => make("span", { class: name.startsWith("known: ") ? "badge known" : "badge" }, name));
+  return names.map((name) => make("span", { class: name === "silent" ? "badge verdict" : name.startsWith("known: ") ? "badge known" : "badge" }, name));
 }
 
 function rowOf(j) {
