@@ -1,9 +1,10 @@
 """What the statistics of a score cost and how often their intervals are right.
 
     python benchmarks/floors.py cost        --null 200 against one score, N = M = 500, d = 1024
-    python benchmarks/floors.py coverage    the 95 % interval in 200 runs of each metric
+    python benchmarks/floors.py coverage    the 95 % interval of a score in 200 runs of each metric
+    python benchmarks/floors.py difference  that of the difference of two systems, by both methods
 
-Both print a table in Markdown. Times are wall clock and CPU seconds of one process; a ratio is that
+Each prints a table in Markdown. Times are wall clock and CPU seconds of one process; a ratio is that
 of the whole floor to the median of scores taken before, between and after.
 """
 
@@ -17,6 +18,12 @@ from collections.abc import Callable
 import numpy as np
 
 from otadtk import compute_fad, compute_kad
+from otadtk.differences import (
+    Difference,
+    bootstrap_difference,
+    bootstrap_scores,
+    jackknife_difference,
+)
 from otadtk.distances.sinkhorn import sinkhorn_divergence
 from otadtk.distances.subsets import (
     SubsetDistance,
@@ -128,22 +135,90 @@ def measure_coverage(clips: int, runs: int, names: list[str], sets: str) -> None
             )
 
 
+def draw_systems(kind: str, clips: int, rng: np.random.Generator, *, paired: bool) -> Array:
+    """The pool of a reference and two systems; paired ones share what their prompts give them."""
+    if kind == "unit norm, d = 64":
+        sides = [spectral(rng, clips, 64, 1.0, shift) for shift in (0.0, 0.3, 0.2)]
+    else:
+        moves = {"moved and wider, d = 3": ((0.5, 1.3), (0.3, 1.0))}.get(kind, ((0, 1), (0, 1)))
+        sides = [move + scale * rng.normal(size=(clips, 3)) for move, scale in ((0, 1), *moves)]
+    if paired:
+        sides[2] = 0.5 * (sides[1] + sides[2])
+    return np.concatenate(sides).astype(np.float32)
+
+
+def both_ways(
+    distance: SubsetDistance, clips: int, replicates: int, seed: int, *, paired: bool
+) -> tuple[Difference, Difference]:
+    """The difference of the scores of two systems, by jackknife and by bootstrap."""
+    first, second = (
+        jackknife_interval(lambda i, j, s=shift: distance(i, j + s), clips, clips, seed=seed)
+        for shift in (0, clips)
+    )
+    jackknife = jackknife_difference(first, second, paired=paired)
+    scores = bootstrap_scores(
+        *(distance, clips, (clips, clips)), replicates=replicates, paired=paired, seed=seed
+    )
+    return jackknife, bootstrap_difference(jackknife.value, *scores.T)
+
+
+def measure_difference(
+    clips: int, runs: int, replicates: int, names: list[str], sets: str, pairs: str
+) -> None:
+    print(f"N = M = {clips}, {runs} runs, {replicates} replicates\n")
+    ways = ("jackknife", "bootstrap")
+    print(
+        "| metric | systems | expected difference | its deviation, by jackknife, by bootstrap | "
+        "coverage by jackknife | by bootstrap |"
+    )
+    print("|---|---|---|---|---|---|")
+    x = np.arange(clips)
+    for name in names:
+        for kind in (kind for kind in KINDS if kind.startswith(sets)):
+            for paired in {"no": (False,), "yes": (True,), "both": (False, True)}[pairs]:
+                rng = np.random.default_rng(0)
+                distances = (
+                    BETWEEN[name](draw_systems(kind, clips, rng, paired=paired))
+                    for _ in range(4 * runs)
+                )
+                found = [
+                    both_ways(next(distances), clips, replicates, seed, paired=paired)
+                    for seed in range(runs)
+                ]
+                values = [first.value for first, _ in found]
+                values += [d(x, clips + x) - d(x, 2 * clips + x) for d in distances]
+                expected = float(np.mean(values))
+                by = dict(zip(ways, zip(*found, strict=True), strict=True))
+                spread = [np.sqrt(np.mean([d.deviation**2 for d in by[way]])) for way in ways]
+                hits = [np.mean([d.low <= expected <= d.high for d in by[way]]) for way in ways]
+                print(
+                    f"| {name} | {kind}{', paired' if paired else ''} | {expected:.4g} | "
+                    f"{np.std(values):.3g}, {spread[0]:.3g}, {spread[1]:.3g} | "
+                    f"{hits[0]:.1%} | {hits[1]:.1%} |",
+                    flush=True,
+                )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("what", choices=["cost", "coverage"])
-    parser.add_argument("--clips", type=int, help="N = M (default: 500, for coverage 60)")
+    parser.add_argument("what", choices=["cost", "coverage", "difference"])
+    parser.add_argument("--clips", type=int, help="N = M (default: 500, for intervals 60)")
     parser.add_argument("--dimensions", type=int, default=1024)
     parser.add_argument("--replicates", type=int, default=200)
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--metrics", default="OTAD,FAD,KAD")
     parser.add_argument("--sets", default="", help="how the kinds of sets to draw begin")
+    parser.add_argument("--paired", choices=["no", "yes", "both"], default="both")
     options = parser.parse_args()
     if options.what == "cost":
         measure_cost(options.clips or 500, options.dimensions, options.replicates)
+        return
+    clips, runs = options.clips or 60, options.runs
+    names, sets = options.metrics.split(","), options.sets
+    if options.what == "coverage":
+        measure_coverage(clips, runs, names, sets)
     else:
-        measure_coverage(
-            options.clips or 60, options.runs, options.metrics.split(","), options.sets
-        )
+        measure_difference(clips, runs, options.replicates, names, sets, options.paired)
 
 
 if __name__ == "__main__":

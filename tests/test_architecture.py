@@ -20,6 +20,7 @@ LAYERS = (
     ("embed",),
     ("adapter",),
     ("store", "encoders"),
+    ("differences",),
     ("audio", "distances", "neighbours", "statistics", "resampling", "perturb", "synthesis"),
     ("weights",),
     ("atomic", "citations", "device", "engine", "places", "sealed"),

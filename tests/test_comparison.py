@@ -10,6 +10,7 @@ import pytest
 
 from otadtk import FAD, KAD, OTAD
 from otadtk.comparison import compare
+from otadtk.differences import bootstrap_scores
 from otadtk.embed import EmbeddingSet
 from otadtk.errors import UsageError
 from otadtk.metrics import AudioMetric
@@ -28,7 +29,7 @@ def test_the_closer_system_comes_first(metric: AudioMetric, rng: np.random.Gener
     systems = {
         f"moved by {shift}": embedded(shift + rng.normal(size=(60, 3))) for shift in (2.0, 0.2, 1.0)
     }
-    found = compare(metric, reference, systems)
+    found = compare(metric, reference, systems, bootstrap=40)
     assert [system.name for system in found.systems] == [f"moved by {s}" for s in (0.2, 1.0, 2.0)]
     for rank, system in enumerate(found.systems):
         alone = metric.measure(reference, systems[system.name]).score
@@ -43,12 +44,18 @@ def test_the_closer_system_comes_first(metric: AudioMetric, rng: np.random.Gener
     assert found.notes() == []
 
 
-def test_two_samples_of_one_system_are_a_toss(rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("bootstrap", [0, 100])
+def test_two_samples_of_one_system_are_a_toss(bootstrap: int, rng: np.random.Generator) -> None:
     """The interval of a difference that is 0 covers it about as often as it says."""
     covered = 0
     for seed in range(40):
         reference, *systems = (embedded(rng.normal(size=(30, 3))) for _ in range(3))
-        found = compare(FAD("logmel"), reference, dict(zip("AB", systems, strict=True)), seed=seed)
+        found = compare(
+            *(FAD("logmel"), reference, dict(zip("AB", systems, strict=True))),
+            bootstrap=bootstrap,
+            seed=seed,
+        )
+        assert found.method == ("bootstrap" if bootstrap else "jackknife")
         difference = found.differences["A", "B"]
         covered += difference.low <= 0 <= difference.high
     assert 35 <= covered <= 40
@@ -74,6 +81,25 @@ def test_the_reference_term_is_solved_once(
     assert scores == [OTAD("logmel", epsilon=1.0).distance(x, y) for y in (a, b)]
     assert otad.distance(x, x) == 0.0
     assert otad.distance(b, x) == pytest.approx(scores[1])
+
+
+def test_a_replicate_solves_its_reference_term_once(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from otadtk.distances.couple import Coupler
+
+    terms: list[str] = []
+    couple = Coupler.couple_costs
+
+    def counting(self: Coupler, *arguments: object) -> object:
+        terms.append(str(arguments[-1]))
+        return couple(self, *arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Coupler, "couple_costs", counting)
+    reference, *systems = (embedded(rng.normal(size=(10, 3))) for _ in range(4))
+    distance = between_clips(OTAD("logmel", epsilon=1.0), [reference, *systems])
+    bootstrap_scores(distance, 10, (10, 10, 10), replicates=20)
+    assert (terms.count("xy"), terms.count("xx")) == (20 * 3, 20 * 4)
 
 
 def test_unequal_sizes_are_remarked_on(rng: np.random.Generator) -> None:

@@ -135,12 +135,26 @@ def test_compare_and_methods(
     document = valid(target.read_text())
     assert document["kind"] == "comparison"
     assert len(document["results"][0]["differences"]) == 2
+    for difference in document["results"][0]["differences"]:
+        assert (difference["method"], difference["replicates"]) == ("bootstrap", 200)
+    assert [s["bandwidth"]["rule"] for s in document["results"][1]["systems"]] == ["eval"] * 2
     assert len(document["audits"][str(near)]["leakage"]) == 8
     assert document["audits"][str(far)]["leakage"] == []
     assert run(methods_main, target) == 0
     out = capsys.readouterr().out
     assert f"closest first: {near}" in out
-    assert out.count("@inproceedings") == 2
+    assert out.count("@inproceedings{kilgour") == out.count("@article{chung") == 1
+    assert "centred bootstrap of 200 replicates with common reference clips" in out
+    for system in (near, far):
+        assert f"{system}: KAD bandwidth" in err
+    assert run(compare_main, "logmel", reference, far, near, *arguments, "--jackknife") == 0
+    assert capsys.readouterr().out.count("95 % (jackknife)") == 2
+    methods = {d["method"] for d in valid(target.read_text())["results"][0]["differences"]}
+    assert methods == {"jackknife"}
+    assert run(methods_main, target) == 0
+    assert "grouped jackknife with common reference clips" in capsys.readouterr().out
+    assert run(compare_main, "logmel", reference, far, near, "--bootstrap", 5) == 2
+    assert "at least 20 replicates" in capsys.readouterr().err
     assert run(compare_main, "logmel", reference, far) == 2
     assert "at least two systems" in capsys.readouterr().err
     assert run(compare_main, "logmel", reference, far, far) == 2
@@ -161,7 +175,7 @@ def test_methods(
         *("8 evaluated clips with 8 reference clips", "ε = 0.1", "mean of 9 permutations"),
         *(f"{otad['score']:.4g}", f"{kad['bandwidth']['sigma']:.4g}", f"otadtk {__version__}"),
         *(weight["digest"].partition(":")[2][:12] for weight in otad["model"]["weights"]),
-        *("@article{jeong2026otad,", "@inproceedings{chung2025kad,", "@misc{plakal2019yamnet,"),
+        *("@article{jeong2026otad,", "@article{chung2025kad,", "@misc{plakal2019yamnet,"),
     ):
         assert words in out, words
     assert "kilgour" not in out

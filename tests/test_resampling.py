@@ -10,7 +10,6 @@ from otadtk.distances.transport import TransportSettings
 from otadtk.errors import UsageError
 from otadtk.resampling import (
     SubsetDistance,
-    difference,
     extrapolate,
     jackknife_interval,
     permutation_floor,
@@ -92,30 +91,6 @@ def test_interval_covers_the_expected_score(name: str, runs: int) -> None:
         interval = jackknife_interval(draw(), n, n, groups=6, seed=seed)
         hits += interval.low <= expected <= interval.high
     assert 0.9 * runs <= hits <= 0.98 * runs
-
-
-def test_difference_knows_what_two_scores_share(rng: np.random.Generator) -> None:
-    """One reference: its chance cancels. Paired clips: theirs too."""
-    reference, a = rng.normal(size=(60, 3)), 0.3 + rng.normal(size=(60, 3))
-    b = a + 0.3
-    pool = between("FAD", reference, a, b)
-    first, second = (
-        jackknife_interval(lambda i, j, s=shift: pool(i, j + s), 60, 60) for shift in (0, 60)
-    )
-    loose, tight = difference(first, second), difference(first, second, paired=True)
-    assert loose.value == pytest.approx(first.score - second.score)
-    assert tight.deviation < 0.7 * loose.deviation
-    assert loose.deviation < (first.deviation**2 + second.deviation**2) ** 0.5
-    assert tight.high < 0 < tight.probability - 0.99
-    back = difference(second, first, paired=True)
-    assert (back.low, back.high) == pytest.approx((-tight.high, -tight.low))
-    assert back.probability == pytest.approx(1.0 - tight.probability)
-    assert difference(first, first, paired=True).probability == 0.5
-    other_seed = jackknife_interval(pool, 60, 60, seed=1)
-    with pytest.raises(UsageError, match="same groups and seed"):
-        difference(first, other_seed)
-    with pytest.raises(UsageError, match="same clips"):
-        difference(first, jackknife_interval(pool, 10, 60))
 
 
 def test_limit_of_same_distribution_scores_is_below_them(rng: np.random.Generator) -> None:

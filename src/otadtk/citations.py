@@ -20,13 +20,13 @@ _METRICS = {
   booktitle = {Interspeech},
   year      = {2019}
 }""",
-    "KAD": """@inproceedings{chung2025kad,
-  title     = {{KAD}: No More {FAD}! An Effective and Efficient Evaluation Metric for Audio
-               Generation},
-  author    = {Chung, Yoonjin and Eu, Pilsun and Lee, Junwon and Choi, Keunwoo and Nam, Juhan and
-               Chon, Ben Sangbae},
-  booktitle = {International Conference on Machine Learning},
-  year      = {2025}
+    "KAD": """@article{chung2025kad,
+  title   = {{KAD}: No More {FAD}! An Effective and Efficient Evaluation Metric for Audio
+             Generation},
+  author  = {Chung, Yoonjin and Eu, Pilsun and Lee, Junwon and Choi, Keunwoo and Nam, Juhan and
+             Chon, Ben Sangbae},
+  journal = {arXiv preprint arXiv:2502.15602},
+  year    = {2025}
 }""",
 }
 
@@ -36,6 +36,7 @@ _PANNS = """@article{kong2020panns,
              Plumbley, Mark D.},
   journal = {IEEE/ACM Transactions on Audio, Speech, and Language Processing},
   volume  = {28},
+  pages   = {2880--2894},
   year    = {2020}
 }"""
 _ENCODERS = {
@@ -70,7 +71,7 @@ _ENCODERS = {
 }""",
     "openl3": """@inproceedings{cramer2019openl3,
   title     = {Look, Listen, and Learn More: Design Choices for Deep Audio Embeddings},
-  author    = {Cramer, Jason and Wu, Ho-Hsiang and Salamon, Justin and Bello, Juan Pablo},
+  author    = {Cramer, Aurora and Wu, Ho-Hsiang and Salamon, Justin and Bello, Juan Pablo},
   booktitle = {ICASSP},
   year      = {2019}
 }""",
@@ -85,6 +86,8 @@ _ENCODERS = {
   title     = {{AST}: Audio Spectrogram Transformer},
   author    = {Gong, Yuan and Chung, Yu-An and Glass, James},
   booktitle = {Interspeech},
+  pages     = {571--575},
+  doi       = {10.21437/Interspeech.2021-698},
   year      = {2021}
 }""",
     "beats": """@inproceedings{chen2023beats,

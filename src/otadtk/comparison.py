@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import permutations
 
 from otadtk.diagnosis import OTADDiagnostics
+from otadtk.differences import (
+    Difference,
+    Method,
+    bootstrap_difference,
+    bootstrap_scores,
+    jackknife_difference,
+)
+from otadtk.distances.kernel import KernelDistance
 from otadtk.embed import EmbeddingSet
 from otadtk.engine import default_workers
 from otadtk.errors import UsageError
 from otadtk.metrics import AudioMetric
-from otadtk.resampling import (
-    Difference,
-    Interval,
-    SubsetDistance,
-    difference,
-    jackknife_interval,
-)
+from otadtk.resampling import FloatArray, Interval, SubsetDistance, jackknife_interval
 from otadtk.scoring import between_clips
 
 
@@ -30,6 +33,8 @@ class System:
     interval: Interval
     diagnostics: OTADDiagnostics | None = None
     """OTAD's costs of its clips."""
+    kernel: KernelDistance | None = None
+    """KAD's bandwidth."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,11 @@ class Comparison:
     """Whether the solver met its tolerance for every score."""
     unlike_pair: str = ""
     """What is odd about the names of paired clips, if anything is."""
+
+    @property
+    def method(self) -> Method:
+        """By what the intervals of the differences were found."""
+        return next(iter(self.differences.values())).method
 
     def lead(self, rank: int) -> Difference | None:
         """How much closer the system of that rank (from 0) is than the next; None for the last."""
@@ -74,14 +84,15 @@ def compare(
     systems: Mapping[str, EmbeddingSet],
     *,
     paired: bool = False,
+    bootstrap: int = 200,
     seed: int = 0,
     workers: int | None = None,
 ) -> Comparison:
     """The systems ranked by their distance from the reference, with every difference's interval.
 
-    Differences come from a jackknife in which all systems meet the same reference clips; a
-    bootstrap would draw clips twice, which biases transport and kernel scores. ``paired`` says
-    that the k-th clips of all systems belong together, as for the same prompts.
+    Differences come from so many ``bootstrap`` replicates, or for 0 from a jackknife; in either
+    all systems meet the same reference clips. ``paired`` says that the k-th clips of all systems
+    belong together, as for the same prompts. Intervals of single scores come from a jackknife.
     """
     if len(systems) < 2:
         raise UsageError("A comparison needs at least two systems.")
@@ -96,17 +107,35 @@ def compare(
         interval = jackknife_interval(
             *(_behind(distance, start), n, size), seed=seed, workers=workers, engine=metric.engine
         )
-        measured = metric.measure(reference, side)
+        measured = metric.measure(reference, side, name=name)
         if measured.diagnostics is not None and measured.diagnostics.transport is not None:
             converged = converged and measured.diagnostics.transport.converged
-        found.append(System(name, size, measured.score, interval, measured.diagnostics))
+        found.append(
+            System(name, size, measured.score, interval, measured.diagnostics, measured.kernel)
+        )
         start += size
+    replicates = dict[str, FloatArray]()
+    if bootstrap:
+        columns = bootstrap_scores(
+            *(distance, n, sizes),
+            replicates=bootstrap,
+            paired=paired,
+            seed=seed,
+            workers=workers,
+            engine=metric.engine,
+        ).T
+        replicates = dict(zip(systems, columns, strict=True))
+
+    def difference(first: System, second: System) -> Difference:
+        if not bootstrap:
+            return jackknife_difference(first.interval, second.interval, paired=paired)
+        value = first.score - second.score
+        return bootstrap_difference(value, replicates[first.name], replicates[second.name])
+
     found.sort(key=lambda system: system.score)
     differences = {
-        (first.name, second.name): difference(first.interval, second.interval, paired=paired)
-        for first in found
-        for second in found
-        if first is not second
+        (first.name, second.name): difference(first, second)
+        for first, second in permutations(found, 2)
     }
     unlike = _unlike_pair(systems) if paired else ""
     return Comparison(metric, n, tuple(found), differences, paired, seed, converged, unlike)

@@ -21,6 +21,7 @@ from otadtk.audit import PairAudit
 from otadtk.comparison import Comparison
 from otadtk.diagnosis import OTADDiagnostics
 from otadtk.distances.exact import ExactTransport
+from otadtk.distances.kernel import KernelDistance
 from otadtk.distances.result import Divergence
 from otadtk.distances.transport import TransportResult
 from otadtk.embed import EmbeddingSet
@@ -112,6 +113,7 @@ def comparison_document(
                     "certificate": _certificate(system.diagnostics.transport)
                     if system.diagnostics is not None and system.diagnostics.transport is not None
                     else None,
+                    "bandwidth": _bandwidth(system.kernel) if system.kernel is not None else None,
                 }
                 for system in comparison.systems
             ],
@@ -215,8 +217,7 @@ def _result(evaluation: Evaluation, *, clips: bool) -> Json:
         "notes": evaluation.notes(),
     }
     if evaluation.measurement.kernel is not None:
-        kernel = evaluation.measurement.kernel
-        result["bandwidth"] = {"sigma": kernel.bandwidth, "rule": kernel.bandwidth_rule}
+        result["bandwidth"] = _bandwidth(evaluation.measurement.kernel)
     diagnostics = evaluation.measurement.diagnostics
     if diagnostics is not None and diagnostics.transport is not None:
         result["certificate"] = _certificate(diagnostics.transport)
@@ -225,6 +226,10 @@ def _result(evaluation: Evaluation, *, clips: bool) -> Json:
         costs = zip(diagnostics.reference_files, diagnostics.reference_costs, strict=True)
         result["reference_clips"] = [{"file": os.fspath(f), "cost": float(c)} for f, c in costs]
     return result
+
+
+def _bandwidth(kernel: KernelDistance) -> Json:
+    return {"sigma": kernel.bandwidth, "rule": kernel.bandwidth_rule}
 
 
 def _floor(floor: Floor | None, score: float) -> Json | None:

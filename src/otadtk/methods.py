@@ -31,9 +31,8 @@ def methods_paragraph(document: Mapping[str, Any]) -> str:
             f"{made['libraries']['torch']}, device {made['device']}, seed {made['seed']}).",
         ]
     except (KeyError, TypeError, AttributeError, IndexError) as error:
-        raise UsageError(
-            f"This is not a whole document of otadtk: {error!r} is missing."
-        ) from error
+        what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+        raise UsageError(f"This is not a whole document of otadtk: {what}.") from error
     return " ".join(sentences)
 
 
@@ -124,7 +123,7 @@ def _comparison_sentences(document: Mapping[str, Any]) -> list[str]:
         f"{results[0]['reference_clips']} reference clips."
     ]
     several = len({result["model"]["name"] for result in results}) > 1
-    paired = ", evaluated clips paired" if results[0]["paired"] else ""
+    paired = " and paired evaluated clips" if results[0]["paired"] else ""
     for result in results:
         order = ", ".join(f"{s['name']} ({_number(s['score'])})" for s in result["systems"])
         first, second = (system["name"] for system in result["systems"][:2])
@@ -135,10 +134,16 @@ def _comparison_sentences(document: Mapping[str, Any]) -> list[str]:
             f"{_definition(result, several=several)} ranks them, closest first: {order}; {first} "
             f"is closer than "
             f"{second} by {_number(-lead['value'])} (95 % interval {_number(-lead['high'])} to "
-            f"{_number(-lead['low'])}, grouped jackknife with common reference clips{paired}; "
+            f"{_number(-lead['low'])}, {_resampling(lead)} with common reference clips{paired}; "
             f"probability {lead['probability']:.3g})."
         )
     return sentences
+
+
+def _resampling(difference: Mapping[str, Any]) -> str:
+    if difference["method"] == "bootstrap":
+        return f"centred bootstrap of {difference['replicates']} replicates"
+    return "grouped jackknife"
 
 
 def _definition(result: Mapping[str, Any], *, several: bool = False) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr, stdtrit
+from scipy.special import stdtrit
 
 from otadtk.engine import Engine, LocalEngine
 from otadtk.errors import UsageError
@@ -21,7 +21,7 @@ IndexArray = NDArray[np.intp]
 FloatArray = NDArray[np.float64]
 SubsetDistance = Callable[[IndexArray, IndexArray], float]
 
-_TAIL = 0.025
+TAIL = 0.025
 """What a 95 % interval leaves out on each side."""
 _TIE = 1e-6
 """Relative difference below which two scores are one score, computed twice."""
@@ -81,18 +81,6 @@ class Limit:
     seed: int
 
 
-@dataclass(frozen=True)
-class Difference:
-    """How much farther from the reference one set is than another, with a 95 % interval."""
-
-    value: float
-    low: float
-    high: float
-    deviation: float
-    probability: float
-    """That the first set is the closer one: of a negative difference, under the t distribution."""
-
-
 def permutation_floor(
     distance: SubsetDistance,
     n: int,
@@ -107,8 +95,8 @@ def permutation_floor(
 
     p = (1 + #{permuted ≥ observed}) / (1 + replicates).
     """
-    _at_least(replicates, 1, "replicates")
-    _at_least(seed, 0, "seed")
+    require_at_least(replicates, 1, "replicates")
+    require_at_least(seed, 0, "seed")
     rng = np.random.default_rng(seed)
     orders = [np.arange(n + m), *(rng.permutation(n + m) for _ in range(replicates))]
     values = _map(
@@ -118,7 +106,7 @@ def permutation_floor(
         "floor",
     )
     observed, scores = values[0], values[1:]
-    low, high = np.quantile(scores, [_TAIL, 1.0 - _TAIL])
+    low, high = np.quantile(scores, [TAIL, 1.0 - TAIL])
     as_large = int(np.sum(scores >= observed - _TIE * abs(observed)))
     return Floor(
         mean=float(scores.mean()),
@@ -148,8 +136,8 @@ def jackknife_interval(
     score owes to chance. Unlike a bootstrap no clip is drawn twice, which would lower distances
     within a set and bias transport and kernel scores alike.
     """
-    _at_least(groups, 3, "groups")
-    _at_least(seed, 0, "seed")
+    require_at_least(groups, 3, "groups")
+    require_at_least(seed, 0, "seed")
     x, y = np.arange(n), n + np.arange(m)
     draws = [(x, y)]
     draws += [(kept, y) for kept in _all_but_one_group(x, groups, seed)]
@@ -157,40 +145,12 @@ def jackknife_interval(
     values = _map(lambda draw: distance(*draw), draws, engine or LocalEngine(workers), "interval")
     first = 1 + _group_count(n, groups)
     score, without_x, without_y = float(values[0]), values[1:first], values[first:]
-    deviation = (_jackknife_variance(without_x) + _jackknife_variance(without_y)) ** 0.5
+    deviation = (jackknife_variance(without_x) + jackknife_variance(without_y)) ** 0.5
     freedom = len(without_x) + len(without_y) - 2
-    reach = float(stdtrit(freedom, 1.0 - _TAIL)) * deviation
+    reach = float(stdtrit(freedom, 1.0 - TAIL)) * deviation
     low, high = score - reach, score + reach
     without = tuple(without_x.tolist()), tuple(without_y.tolist())
     return Interval(score, low, high, deviation, freedom, groups, seed, *without)
-
-
-def difference(first: Interval, second: Interval, *, paired: bool = False) -> Difference:
-    """How much larger the first score is than the second, for one and the same reference set.
-
-    What both scores owe to the choice of reference clips cancels; with ``paired`` evaluated clips,
-    the k-th of one set belonging to the k-th of the other, so does what they owe to these.
-    """
-    if (first.groups, first.seed) != (second.groups, second.seed):
-        raise UsageError("Only intervals of the same groups and seed can be compared.")
-    x, y = np.asarray(first.without_reference), np.asarray(first.without_evaluated)
-    other_x, other_y = np.asarray(second.without_reference), np.asarray(second.without_evaluated)
-    if len(x) != len(other_x) or (paired and len(y) != len(other_y)):
-        raise UsageError("The two scores do not belong to the same clips.")
-    variance = _jackknife_variance(x - other_x)
-    if paired:
-        variance += _jackknife_variance(y - other_y)
-        freedom = len(x) + len(y) - 2
-    else:
-        variance += _jackknife_variance(y) + _jackknife_variance(other_y)
-        freedom = len(x) + len(y) + len(other_y) - 3
-    value, deviation = first.score - second.score, variance**0.5
-    reach = float(stdtrit(freedom, 1.0 - _TAIL)) * deviation
-    if deviation > 0:
-        probability = float(stdtr(freedom, -value / deviation))
-    else:  # the same clips twice
-        probability = 0.5 if value == 0 else float(value < 0)
-    return Difference(value, value - reach, value + reach, deviation, probability)
 
 
 def extrapolate(
@@ -210,7 +170,7 @@ def extrapolate(
     """
     from scipy.stats import linregress
 
-    _at_least(seed, 0, "seed")
+    require_at_least(seed, 0, "seed")
     most = min(n, m)
     least = max(2, most // 5)
     if most - least < 3:
@@ -250,7 +210,7 @@ def _all_but_one_group(side: IndexArray, groups: int, seed: int) -> list[IndexAr
     return [np.sort(np.delete(order, np.s_[k::count])) for k in range(count)]
 
 
-def _jackknife_variance(scores: FloatArray) -> float:
+def jackknife_variance(scores: FloatArray) -> float:
     """Of the full score, by the scores without each group in turn."""
     count = len(scores)
     return (count - 1) / count * float(np.sum((scores - scores.mean()) ** 2))
@@ -263,6 +223,7 @@ def _map(
     return np.array(engine.map(lambda: function, items, title=title, unit="score"), dtype=float)
 
 
-def _at_least(value: int, least: int, name: str) -> None:
+def require_at_least(value: int, least: int, name: str) -> None:
+    """Refuse a number that is too small, by its name."""
     if value < least:
         raise UsageError(f"{name} must be at least {least}, not {value}.")

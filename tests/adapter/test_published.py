@@ -125,8 +125,10 @@ def test_no_adapter_under_compat(published: Path) -> None:
 
 def test_offline_says_what_to_put_where(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTADTK_OFFLINE", "1")
-    with pytest.raises(WeightsError, match=r"otadtk-0\.1\.2-py3-none-any\.whl"):
+    with pytest.raises(WeightsError, match=r"otadtk-0\.1\.2-py3-none-any\.whl") as caught:
         OTAD("panns", variant="agnostic")
+    assert "--variant raw" in str(caught.value)
+    assert "--weights" not in str(caught.value)
 
 
 def test_a_published_file_without_an_adapter_is_refused(tmp_path: Path) -> None:

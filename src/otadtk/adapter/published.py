@@ -27,7 +27,7 @@ def find_published() -> Path | None:
 
 def load_published(known: KnownAdapter) -> tuple[Tensors, dict[str, Any]]:
     """The tensors of one published adapter, and what its file says of the training."""
-    tensors, texts = load_converted(_MODEL, published_files(), convert)
+    tensors, texts = _load()
     prefix = f"{known.encoder}-{known.variant}."
     own = {n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)}
     training: dict[str, Any] = json.loads(texts[prefix.removesuffix(".")])
@@ -36,10 +36,15 @@ def load_published(known: KnownAdapter) -> tuple[Tensors, dict[str, Any]]:
 
 def fetch_published() -> Path:
     """Make sure that the eighteen are on this machine; gives the converted file."""
-    load_converted(_MODEL, published_files(), convert)
+    _load()
     path = find_published()
     assert path is not None
     return path
+
+
+def _load() -> tuple[Tensors, dict[str, str]]:
+    raw = "score raw embeddings (--variant raw)"
+    return load_converted(_MODEL, published_files(), convert, otherwise=raw)
 
 
 def convert(files: Mapping[str, Path]) -> tuple[Tensors, dict[str, str]]:

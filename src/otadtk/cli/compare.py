@@ -15,6 +15,7 @@ from otadtk.cli.command import (
     add_source_options,
     check_outputs,
     execute,
+    positive_int,
     seed_number,
 )
 from otadtk.cli.engines import add_engine_options, chosen_engine
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
     from otadtk.engine import Engine
 
 logger = logging.getLogger(__name__)
+
+DEFAULT_BOOTSTRAP = 200
+_LEAST_BOOTSTRAP = 20
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -58,6 +62,21 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="the systems' clips belong together by their order, as for the same prompts",
     )
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument(
+        *("--bootstrap",),
+        nargs="?",
+        const=DEFAULT_BOOTSTRAP,
+        type=positive_int,
+        metavar="R",
+        help="differences by R paired bootstrap replicates of all systems "
+        f"(the default, with R = {DEFAULT_BOOTSTRAP})",
+    )
+    how.add_argument(
+        *("--jackknife",),
+        action="store_true",
+        help="differences by a paired jackknife: faster",
+    )
     parser.add_argument("--seed", type=seed_number, help="of everything that is drawn (default: 0)")
     add_page_options(parser)
     add_json_option(parser)
@@ -78,6 +97,11 @@ def _compare(options: argparse.Namespace, engine: Engine | None) -> None:
 
     check_metric_options(options)
     check_page_options(options)
+    if options.bootstrap is not None and options.bootstrap < _LEAST_BOOTSTRAP:
+        raise UsageError(
+            f"An interval needs at least {_LEAST_BOOTSTRAP} replicates; --bootstrap "
+            f"{options.bootstrap} is too few."
+        )
     models, reference_place, systems = _places(options)
     check_outputs(
         {"--json": json_file(options), "--report": options.report},
@@ -101,6 +125,7 @@ def _compare(options: argparse.Namespace, engine: Engine | None) -> None:
             comparison = compare(
                 *(metric, references[number], sides),
                 paired=options.paired,
+                bootstrap=0 if options.jackknife else options.bootstrap or DEFAULT_BOOTSTRAP,
                 seed=options.seed or 0,
                 workers=options.workers,
             )
@@ -146,8 +171,8 @@ def _places(options: argparse.Namespace) -> tuple[list[str], Path, dict[str, Pat
 def _print_table(comparisons: Sequence[Comparison]) -> None:
     """All models and metrics in one table, closest system first."""
     header = [
-        *("model", "metric", "rank", "system", "clips", "score", "95 % interval"),
-        *("next is farther by", "95 % interval", "P(closer)"),
+        *("model", "metric", "rank", "system", "clips", "score", "95 % (jackknife)"),
+        *("next is farther by", f"95 % ({comparisons[0].method})", "P(closer)"),
     ]
     rows = [header]
     for comparison in comparisons:

@@ -155,8 +155,13 @@ def _score(options: argparse.Namespace, engine: Engine | None) -> None:
             _append_row(options.csv, _row(evaluation, options))
         if evaluation.measurement.diagnostics is not None:
             _show_clips(evaluation.measurement.diagnostics, options)
-    if options.null is None:
-        logger.info("what would two samples of one distribution score at this N? --null tells")
+    if options.null is None and references[0].moments_only:
+        logger.info("no floor was computed: that needs the reference clips, not their statistics")
+    elif options.null is None:
+        logger.info(
+            "no floor was computed; add --null to see what two samples of one distribution score "
+            "at this N and M"
+        )
     if options.json is None and options.report is None and options.figures is None:
         return
     from otadtk.document import score_document

@@ -192,7 +192,8 @@ def _notes(
         notes.append(
             f"epsilon = {epsilon:.4g} is so small against the costs that debiasing does nothing "
             f"(self terms {self_terms:.3g}, cross term {xy.value:.3g}): two samples of one "
-            f"distribution will score far from 0; consider epsilon_scale='median_cost'."
+            f"distribution will score far from 0; take a larger one (--epsilon), or one in units "
+            f"of the costs (epsilon_scale='median_cost', --epsilon-scale median_cost)."
         )
     worst = max((xy, "xy"), (xx, "xx"), (yy, "yy"), key=lambda pair: pair[0].gap)
     if compat is not None:
@@ -200,7 +201,8 @@ def _notes(
     elif not (xy.converged and xx.converged and yy.converged):
         notes.append(
             f"Not converged: the relative duality gap of {worst[1]} is {worst[0].gap:.1e}; try a "
-            f"larger max_iterations, a larger epsilon, or a looser tolerance."
+            f"larger epsilon (--epsilon), or in Python sinkhorn_divergence with more "
+            f"max_iterations or a looser tolerance."
         )
     return tuple(notes)
 

@@ -120,8 +120,13 @@ class AudioMetric(ABC):
         Much faster than ``distance`` when it is asked for again and again.
         """
 
-    def measure(self, reference: EmbeddingSet, evaluated: EmbeddingSet) -> Measurement:
-        """The distance of two embedded sets, with what this metric knows beside it."""
+    def measure(
+        self, reference: EmbeddingSet, evaluated: EmbeddingSet, *, name: str = ""
+    ) -> Measurement:
+        """The distance of two embedded sets, with what this metric knows beside it.
+
+        ``name`` is that of the evaluated set in the log, where there are several.
+        """
         return Measurement(self.distance(*self.points(reference, evaluated)))
 
     def points(self, reference: EmbeddingSet, evaluated: EmbeddingSet) -> tuple[Array, Array]:

@@ -68,9 +68,11 @@ class KAD(AudioMetric):
         """The kernel distance between subsets of a pool, each pair with its own median."""
         return kernel_between(pool, self.bandwidth)
 
-    def measure(self, reference: EmbeddingSet, evaluated: EmbeddingSet) -> Measurement:
+    def measure(
+        self, reference: EmbeddingSet, evaluated: EmbeddingSet, *, name: str = ""
+    ) -> Measurement:
         """The kernel distance and its bandwidth."""
-        result = self._kernel_distance(*self.points(reference, evaluated))
+        result = self._kernel_distance(*self.points(reference, evaluated), name)
         return Measurement(result.value, kernel=result)
 
     def points(self, reference: EmbeddingSet, evaluated: EmbeddingSet) -> tuple[Array, Array]:
@@ -78,11 +80,12 @@ class KAD(AudioMetric):
         refuse_moments(self.name, reference, evaluated)
         return super().points(reference, evaluated)
 
-    def _kernel_distance(self, ref: Array, test: Array) -> KernelDistance:
+    def _kernel_distance(self, ref: Array, test: Array, name: str = "") -> KernelDistance:
         require_two(self.name, ref, test)
         if self.engine is None:
             result = kernel_distance(ref, test, bandwidth=self.bandwidth)
         else:
             result = kernel_distance_over(self.engine, ref, test, bandwidth=self.bandwidth)
-        logger.info("KAD bandwidth %.6g (%s)", result.bandwidth, result.bandwidth_rule)
+        whose = f"{name}: " if name else ""
+        logger.info("%sKAD bandwidth %.6g (%s)", whose, result.bandwidth, result.bandwidth_rule)
         return result

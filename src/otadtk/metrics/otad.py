@@ -141,13 +141,13 @@ class OTAD(AudioMetric):
         """The debiased transport cost between two sets of embeddings."""
         return self.transport(ref, test).value
 
-    def transport(self, ref: Array, test: Array) -> TransportResult:
+    def transport(self, ref: Array, test: Array, *, name: str = "") -> TransportResult:
         """The full result of the solver; the reference's own term is solved once in a row."""
         settings = self.settings
         key = hashlib.sha256(np.ascontiguousarray(ref).data).hexdigest()
         known = self._solved if settings.epsilon_scale == "absolute" and not settings.compat else {}
         result = solve(
-            *(ref, test, self.adapter, settings, self.device, known.get(key), self.engine)
+            *(ref, test, self.adapter, settings, self.device, known.get(key), self.engine, name)
         )
         if isinstance(result, Divergence):
             self._solved = {key: result.xx}
@@ -158,9 +158,11 @@ class OTAD(AudioMetric):
         (points,) = adapted([pool], self.adapter, self.device)
         return transport_between(points, self.settings)
 
-    def measure(self, reference: EmbeddingSet, evaluated: EmbeddingSet) -> Measurement:
+    def measure(
+        self, reference: EmbeddingSet, evaluated: EmbeddingSet, *, name: str = ""
+    ) -> Measurement:
         """The score with the diagnostics of every clip."""
-        diagnostics = self.diagnose_embedded(reference, evaluated)
+        diagnostics = self.diagnose_embedded(reference, evaluated, name=name)
         return Measurement(diagnostics.score, diagnostics)
 
     def volume(self, embeddings: Array) -> VolumeSummary | None:
@@ -177,10 +179,10 @@ class OTAD(AudioMetric):
         return self.diagnose_embedded(reference, self.embed(eval, workers=workers))
 
     def diagnose_embedded(
-        self, reference: EmbeddingSet, evaluated: EmbeddingSet
+        self, reference: EmbeddingSet, evaluated: EmbeddingSet, *, name: str = ""
     ) -> OTADDiagnostics:
         """The same for sets that are embedded already."""
-        result = self.transport(*self.points(reference, evaluated))
+        result = self.transport(*self.points(reference, evaluated), name=name)
         minimum = self.spec.minimum_samples / self.spec.sample_rate
         return OTADDiagnostics(
             score=result.value,

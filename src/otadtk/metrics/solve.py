@@ -98,6 +98,7 @@ def solve(
     device: str | None,
     reference_term: Coupling | None = None,
     engine: Engine | None = None,
+    name: str = "",
 ) -> TransportResult:
     """Adapter and divergence; what a reader of the number should know is logged as a warning."""
     x, y = adapted([ref, test], adapter, device)
@@ -118,6 +119,7 @@ def solve(
             bar.update()
 
         result = transport(x, y, settings, progress, reference_term, engine)
+    whose = f"{name}: " if name else ""
     for note in result.notes:
-        logger.warning("%s", note)
+        logger.warning("%s%s", whose, note)
     return result

@@ -1,0 +1,123 @@
+"""How much closer to one reference one set is than another: a paired bootstrap, or a jackknife.
+
+Both let all sets meet the same reference clips, so what the scores owe to the choice of these
+cancels in their difference; with ``paired`` clips, the k-th of one set belonging to the k-th of the
+others, so does what they owe to the prompts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from scipy.special import stdtr, stdtrit
+
+from otadtk.engine import Engine, LocalEngine
+from otadtk.errors import UsageError
+from otadtk.resampling import (
+    TAIL,
+    FloatArray,
+    IndexArray,
+    Interval,
+    SubsetDistance,
+    jackknife_variance,
+    require_at_least,
+)
+
+Method = Literal["bootstrap", "jackknife"]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How much farther from the reference one set is than another, with a 95 % interval."""
+
+    value: float
+    low: float
+    high: float
+    deviation: float
+    probability: float
+    """That the first set is the closer one, that is of a negative difference."""
+    method: Method
+    replicates: int
+    """How many scores of each set stand behind the interval."""
+
+
+def bootstrap_scores(
+    distance: SubsetDistance,
+    n: int,
+    sizes: Sequence[int],
+    *,
+    replicates: int = 200,
+    paired: bool = False,
+    seed: int = 0,
+    workers: int = 1,
+    engine: Engine | None = None,
+) -> FloatArray:
+    """The scores of all sets, a row for each replicate, in which clips are drawn with replacement.
+
+    The n reference clips come first in the pool, then those of each set. A replicate draws the
+    reference once for all sets; if ``paired``, the same places in every set too.
+    """
+    require_at_least(replicates, 20, "replicates")
+    require_at_least(seed, 0, "seed")
+    if paired and len(set(sizes)) > 1:
+        raise UsageError(f"Paired sets have equal numbers of clips, not {list(sizes)}.")
+    rng = np.random.default_rng(seed)
+    starts = n + np.cumsum([0, *sizes[:-1]])
+    draws = []
+    for _ in range(replicates):
+        x = rng.integers(n, size=n)
+        once = rng.integers(sizes[0], size=sizes[0])
+        places = [once] + [once if paired else rng.integers(m, size=m) for m in sizes[1:]]
+        draws.append((x, [start + place for start, place in zip(starts, places, strict=True)]))
+
+    def scores(draw: tuple[IndexArray, list[IndexArray]]) -> list[float]:
+        x, sets = draw
+        return [distance(x, y) for y in sets]
+
+    spread = engine or LocalEngine(workers)
+    rows = spread.map(lambda: scores, draws, title="bootstrap", unit="replicate")
+    return np.asarray(rows, dtype=float)
+
+
+def bootstrap_difference(value: float, first: FloatArray, second: FloatArray) -> Difference:
+    """The interval of an observed difference, by the scores of two sets in the same replicates.
+
+    A clip and its copy are at distance 0: drawing itself moves the scores. What it moves the
+    difference by on average is taken off, so that the replicates lie around the observed value.
+    """
+    replicates = first - second
+    centred = replicates - replicates.mean() + value
+    low, high = np.quantile(centred, [TAIL, 1.0 - TAIL])
+    closer = float(np.mean(centred < 0) + 0.5 * np.mean(centred == 0))
+    deviation = float(centred.std(ddof=1))
+    return Difference(
+        value, float(low), float(high), deviation, closer, "bootstrap", len(replicates)
+    )
+
+
+def jackknife_difference(first: Interval, second: Interval, *, paired: bool = False) -> Difference:
+    """How much larger the first score is than the second, for one and the same reference set."""
+    if (first.groups, first.seed) != (second.groups, second.seed):
+        raise UsageError("Only intervals of the same groups and seed can be compared.")
+    x, y = np.asarray(first.without_reference), np.asarray(first.without_evaluated)
+    other_x, other_y = np.asarray(second.without_reference), np.asarray(second.without_evaluated)
+    if len(x) != len(other_x) or (paired and len(y) != len(other_y)):
+        raise UsageError("The two scores do not belong to the same clips.")
+    variance = jackknife_variance(x - other_x)
+    if paired:
+        variance += jackknife_variance(y - other_y)
+        freedom = len(x) + len(y) - 2
+    else:
+        variance += jackknife_variance(y) + jackknife_variance(other_y)
+        freedom = len(x) + len(y) + len(other_y) - 3
+    value, deviation = first.score - second.score, variance**0.5
+    reach = float(stdtrit(freedom, 1.0 - TAIL)) * deviation
+    if deviation > 0:
+        probability = float(stdtr(freedom, -value / deviation))
+    else:  # the same clips twice
+        probability = 0.5 if value == 0 else float(value < 0)
+    low, high = value - reach, value + reach
+    return Difference(value, low, high, deviation, probability, "jackknife", len(x) + len(y))
