@@ -2,8 +2,10 @@
 
 A part of scale.py. Times are processor time of one thread. The points are YAMNet's embeddings of
 synthesised clips, at unit norm: a reference of all kinds of sound, other clips of the same kinds, and
-clips of three quarters of the kinds. All that grows with the pairs was measured at so few clips that
-its constant part counts too, so the forecasts are rather too high.
+clips of three quarters of the kinds. KAD was measured at so few clips that its constant part counts
+too, so its forecasts are rather too high; `sinkhorn` is the slope between half of the points and all,
+nothing of their costs kept. It counts as many sweeps as these points need at this ε, each with the
+work of d dimensions: docs/benchmarks.md has smoother sets of fewer dimensions.
 """
 
 from __future__ import annotations
@@ -34,8 +36,8 @@ LONG_CLIPS, LONG_SECONDS = 48, 5.0
 SIZES = (10**5, 10**6, 10**8)
 CORES_A_GPU = 40.0
 """An assumption: how many cores one GPU replaces."""
-SINKHORN_HOURS = 100.0
-"""Up to so many hours of a core the whole divergence is advised."""
+SINKHORN_HOURS, CLUSTER_HOURS = 100.0, 2000.0
+"""Up to so many hours of a core the whole divergence is advised, here or with a hundred cores."""
 LARGEST_DRIVER = 256e9
 """Bytes of vectors that a driver may be expected to hold."""
 
@@ -98,15 +100,28 @@ def points(place: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def pair_costs(x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
     """Processor time of every distance, by what it grows with."""
     pairs = float(len(x) * len(y))
+    sinkhorn, terms = sinkhorn_slope(x, y)
     shard = np.concatenate([x, y, x, y])
     return {
         "fad_fixed": seconds_of(lambda: frechet_distance(x, y)),
         "fad_clip": seconds_of(lambda: Moments.of(shard)) / len(shard),
         "kad_pair": seconds_of(lambda: kernel_distance(x, y)) / pairs,
-        "sinkhorn_pair": seconds_of(lambda: sinkhorn_divergence(x, y, max_memory=1)) / pairs,
+        "sinkhorn_pair": sinkhorn,
+        "sinkhorn_sweeps": terms,
         "minibatch_clip": seconds_of(lambda: minibatch_divergence(x, y)) / len(x),
         "sliced_clip": seconds_of(lambda: sliced_divergence(x, y)) / len(x),
     }
+
+
+def sinkhorn_slope(x: np.ndarray, y: np.ndarray) -> tuple[float, tuple[int, int, int]]:
+    """(processor time of one more pair, the sweeps between the sets and within each)."""
+    times = []
+    for count in (len(x) // 2, len(x)):
+        began = time.process_time()
+        found = sinkhorn_divergence(x[:count], y[:count], max_memory=1)
+        times.append(time.process_time() - began)
+    slope = (times[1] - times[0]) / (len(x) ** 2 - (len(x) // 2) ** 2)
+    return slope, (found.xy.iterations, found.xx.iterations, found.yy.iterations)
 
 
 def errors(x: np.ndarray, y: np.ndarray) -> dict[str, float]:
@@ -130,8 +145,8 @@ def tables(found: dict[str, Any]) -> list[str]:
         *(error_row(name, values) for name, values in found["errors"].items()),
         "",
         "Forecast for N clips, and their distance to N reference clips that are embedded already. "
-        "Hours are those of one core and divide by the cores there are, but for Sinkhorn, which "
-        "stays on one machine. GPU hours are an assumption, not a measurement: one GPU encodes as "
+        "Hours are those of one core and divide by the cores there are; `sinkhorn` takes less where "
+        "workers keep their costs. GPU hours are an assumption, not a measurement: one GPU encodes as "
         f"much as {CORES_A_GPU:g} cores.",
         "",
         "| N | store | vectors in memory | embedding, CPU h | embedding, GPU h (assumed) | FAD, h "
@@ -154,7 +169,11 @@ def measured(found: dict[str, Any]) -> list[tuple[str, str]]:
             f"{found['fad_fixed']:.2f} s and {1e6 * found['fad_clip']:.1f} µs a clip",
         ),
         ("KAD, a pair", f"{1e9 * found['kad_pair']:.0f} ns"),
-        ("`sinkhorn` in tiles, a pair", f"{1e9 * found['sinkhorn_pair']:.0f} ns"),
+        (
+            f"`sinkhorn` in tiles, a pair, d = {found['dimension']}",
+            f"{1e9 * found['sinkhorn_pair']:,.0f} ns (sweeps: "
+            "{} between the sets, {} and {} within)".format(*found["sinkhorn_sweeps"]),
+        ),
         ("`minibatch`, a clip", f"{1e3 * found['minibatch_clip']:.2f} ms"),
         ("`sliced`, a clip", f"{1e3 * found['sliced_clip']:.2f} ms"),
     ]
@@ -185,6 +204,8 @@ def size_row(found: dict[str, Any], n: int) -> str:
     error = f"{min(off):+.0f} to {max(off):+.0f} %"
     if sinkhorn <= SINKHORN_HOURS:
         advice = "`sinkhorn`, error certified"
+    elif sinkhorn <= CLUSTER_HOURS:
+        advice = f"`sinkhorn` on a hundred cores, error certified; else `minibatch`, {error}"
     elif vectors <= LARGEST_DRIVER:
         advice = f"`minibatch`, {error}"
     else:

@@ -125,6 +125,22 @@ def test_sinkhorn_of_spread_rows(
     assert np.allclose(far.reference_costs, near.reference_costs, rtol=1e-6)
 
 
+def test_products_of_spread_rows() -> None:
+    x, y = (torch.from_numpy(side) for side in clouds(2600, 2200))
+    cost = SquaredCost(x, y, torch.float64)
+    near, far = GibbsKernel(cost, 1.0, 0), SpreadKernel(ENGINE, cost, 1.0, 0)
+    u, v = torch.rand(2600, dtype=torch.float64), torch.rand(2200, dtype=torch.float64)
+    pairs = [
+        (near.apply(v), far.apply(v)),
+        (near.apply_transposed(u), far.apply_transposed(u)),
+        *zip(near.sweep(u, v), far.sweep(u, v), strict=True),
+        *zip(near.products(u, v, v), far.products(u, v, v), strict=True),
+        (near.column_squares(u), far.column_squares(u)),
+    ]
+    for here, there in pairs:
+        assert torch.allclose(here, there, rtol=1e-12, atol=0.0)
+
+
 def test_sinkhorn_of_rows_that_fit_stays_here() -> None:
     x, y = clouds(60, 40)
     never = SimpleNamespace()  # asked for anything, it fails

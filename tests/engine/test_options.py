@@ -45,6 +45,16 @@ def test_without_ray_installed(
     assert 'needs Ray: pip install "otadtk[ray]"' in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "127.0.0.1:99999", "ray://127.0.0.1:1"])
+def test_address_where_nobody_listens(
+    address: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "a.wav").touch()
+    command = ["-m", "logmel", "-d", str(tmp_path), "--engine", "ray", "--ray-address", address]
+    assert embeds(command) == 2
+    assert f"No Ray cluster answers at {address}: " in capsys.readouterr().err
+
+
 def test_planning_holds_names_only(tmp_path: Path) -> None:
     """5,000 files: less than 400 bytes a file at the peak, so that a million take 0.4 GB."""
     for folder in range(5):

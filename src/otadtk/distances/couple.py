@@ -94,7 +94,7 @@ class Coupler:
         a_, b_ = a.to(cost.device, wide), b.to(cost.device, wide)
         potentials = None
         for attempt in range(1, _ABSORPTIONS + 1):
-            kernel = self._kernel(cost, potentials)
+            kernel = self._kernel(cost, potentials, self.budget.kept_bytes)
             if cost.symmetric:
                 solved = solve_self(kernel, a_, self._aim, limit, term, self.progress)
             else:
@@ -126,8 +126,7 @@ class Coupler:
         wide = accumulator(cost.device)
         a_, b_ = a.to(cost.device, wide), b.to(cost.device, wide)
         potentials = torch.from_numpy(plan.f).to(a_), torch.from_numpy(plan.g).to(b_)
-        memory = self.budget.wide_kept_bytes
-        kernel = GibbsKernel(cost, self.epsilon, memory, potentials=potentials)
+        kernel = self._kernel(cost, potentials, self.budget.wide_kept_bytes)
         sweeps = found.iterations
         plan = KernelPlan(kernel, a_, b_, a_, b_, kernel.clipped_mass(a_, b_))
         for step in range(1, min(_NEWTON_STEPS, self.max_iterations - sweeps) + 1):
@@ -145,11 +144,12 @@ class Coupler:
         """Whether the gap is well below the tolerance: the error bar is many times the gap."""
         return found.gap <= 0.1 * self.tolerance
 
-    def _kernel(self, cost: SquaredCost, potentials: tuple[Tensor, Tensor] | None) -> Kernel:
-        kept = self.budget.kept_bytes
+    def _kernel(
+        self, cost: SquaredCost, potentials: tuple[Tensor, Tensor] | None, memory: int
+    ) -> Kernel:
         if self.engine is not None and self.budget.streaming and cost.device.type == "cpu":
-            return SpreadKernel(self.engine, cost, self.epsilon, kept, potentials)
-        return GibbsKernel(cost, self.epsilon, kept, potentials=potentials)
+            return SpreadKernel(self.engine, cost, self.epsilon, memory, potentials)
+        return GibbsKernel(cost, self.epsilon, memory, potentials=potentials)
 
     @property
     def _aim(self) -> float:

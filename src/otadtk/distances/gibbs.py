@@ -55,6 +55,10 @@ class Kernel(ABC):
         """What the sums over T = diag(u) K diag(v) are made of, in one pass."""
 
     @abstractmethod
+    def column_squares(self, weights: Tensor) -> Tensor:
+        """Σ_i K_ij² w_i, wide."""
+
+    @abstractmethod
     def mass_at_floor(self, u: Tensor, v: Tensor) -> float:
         """Mass that T has where K was raised to the floor, counted in one pass."""
 
@@ -169,6 +173,13 @@ class GibbsKernel(Kernel):
             *(self.panels(), u, v, (self.f, self.g), beta, self.cost.dtype),
             symmetric=self.symmetric,
         )
+
+    def column_squares(self, weights: Tensor) -> Tensor:
+        """Σ_i K_ij² w_i."""
+        squares = torch.zeros_like(self.g)
+        for rows, panel in self.panels():
+            squares += panel.to(self.wide).square().T @ weights[rows]
+        return squares
 
     def mass_at_floor(self, u: Tensor, v: Tensor) -> float:
         """Mass that T has where K was raised to the floor."""

@@ -111,10 +111,8 @@ class KernelPlan(Plan):
         solution, left = self.by_gradients(right, goal, columns, _EASY_STEPS)
         if left <= goal:
             return solution
-        squares = torch.zeros_like(self._v)  # Σ_i T_ij² / r_i
         share = self._u.square() / torch.from_numpy(rows).to(self._u)
-        for part, panel in self._kernel.panels():
-            squares += panel.to(self._kernel.wide).square().T @ share[part]
+        squares = self._kernel.column_squares(share)  # Σ_i T_ij² / r_i, but for v
         diagonal = columns - _numpy(squares * self._v.square())
         return self.by_gradients(
             right, goal, np.maximum(diagonal, _LOOSEST * columns), _HARD_STEPS

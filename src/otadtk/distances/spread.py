@@ -111,6 +111,10 @@ class SpreadKernel(Kernel):
         parts: list[PlanProducts] = self._call("products", u, v, beta)
         return PlanProducts(*map(_total, zip(*parts, strict=True)))
 
+    def column_squares(self, weights: Tensor) -> Tensor:
+        """Σ_i K_ij² w_i."""
+        return _total(self._call("column_squares", weights))
+
     def mass_at_floor(self, u: Tensor, v: Tensor) -> float:
         """Mass that T has where K was raised to the floor."""
         return float(sum(self._call("mass_at_floor", u, v)))

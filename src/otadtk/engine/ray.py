@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import sys
 import threading
 import time
@@ -202,6 +203,7 @@ class RayEngine(Engine):
         if self._ray.is_initialized():
             return
         address = self._address or os.environ.get("RAY_ADDRESS") or "local"
+        _knock(address)
         alone: dict[str, Any] = {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}
         try:
             self._ray.init(
@@ -212,6 +214,8 @@ class RayEngine(Engine):
             )
         except (ConnectionError, ValueError, RuntimeError) as error:
             raise UsageError(f"No Ray cluster answers at {address}: {_last_line(error)}") from error
+        except Exception as error:  # Ray's own word for a machine too busy to start on
+            raise OtadtkError(f"Ray did not start: {_last_line(error)}") from error
         self._started_ray = True
 
     def _wanted(self) -> int:
@@ -260,6 +264,18 @@ class RayEngine(Engine):
         if self._started_ray:
             self._ray.shutdown()
             self._started_ray = False
+
+
+def _knock(address: str) -> None:
+    """Refuse an address where nobody listens: Ray itself tries for minutes."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if not host or not port.isdigit():
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=10.0).close()
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UsageError(f"No Ray cluster answers at {address}: {reason}.") from None
 
 
 def _shares(gpus: float, share: float) -> int:

@@ -174,10 +174,17 @@ def _render(content: ReportContent, path: Path) -> str:
         command=readable(options.command) if options.command else None,
         data=json_block(numbers),
         sounds=sounds,
-        silent=sum(SILENT in flags for flags in content.diagnostics.flags),
+        silent=_silent_moved(content),
         gauge=_gauge(content),
         whiskers=[_whiskers(group) for group in content.groups],
     )
+
+
+def _silent_moved(content: ReportContent) -> int:
+    """How many silent clips there are, unless the cost alone puts them first."""
+    flags, order = content.diagnostics.flags, content.table.order
+    count = sum(SILENT in names for names in flags)
+    return 0 if all(SILENT in flags[j] for j in order[:count]) else count
 
 
 def _gauge(content: ReportContent) -> Scale | None:

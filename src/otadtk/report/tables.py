@@ -80,10 +80,10 @@ def groups_by_folder(evaluated: Sequence[Path], reference: Sequence[Path]) -> li
 
 def relative_name(file: Path, root: Path) -> str:
     """The path of a clip below its folder, with slashes; its name where it lies elsewhere."""
-    try:
-        return file.relative_to(root).as_posix()
-    except ValueError:
-        return file.name
+    whole, start = file.as_posix(), root.as_posix().rstrip("/") + "/"  # relative_to is slow
+    if start == "./" and not file.is_absolute():
+        return whole
+    return whole[len(start) :] if whole.startswith(start) else file.name
 
 
 def common_root(files: Sequence[Path]) -> Path:

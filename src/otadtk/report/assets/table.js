@@ -2,7 +2,7 @@
 
 const PAGE = 20;
 const body = $("table").tBodies[0];
-const table = { sort: evaluated.flags.some((_, j) => silent(j)) ? "verdict" : "rank", descending: false, page: 0, rows: [], selected: null };
+const table = { sort: $("silent") ? "verdict" : "rank", descending: false, page: 0, rows: [], selected: null };
 
 const sorters = {
   verdict: (a, b) => silent(b) - silent(a) || rankOf[a] - rankOf[b],
