@@ -8,9 +8,9 @@ from functools import partial
 from typing import Literal
 
 import numpy as np
-import scipy.stats
 import torch
 from numpy.typing import ArrayLike
+from scipy.special import stdtrit
 from torch import Tensor
 
 from otadtk.distances.cost import SquaredCost, accumulator
@@ -212,6 +212,6 @@ def _interval(values: FloatArray) -> tuple[float, float]:
     mean = float(values.mean())
     if len(values) < 2:
         return float("-inf"), float("inf")
-    half = float(scipy.stats.t.ppf(0.5 + _CONFIDENCE / 2.0, len(values) - 1))
+    half = float(stdtrit(len(values) - 1, 0.5 + _CONFIDENCE / 2.0))
     half *= float(values.std(ddof=1)) / float(np.sqrt(len(values)))
     return mean - half, mean + half

@@ -12,7 +12,6 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-import ot
 import scipy.sparse
 import torch
 
@@ -73,6 +72,8 @@ def _network_simplex(
     support: Support, a: FloatArray, b: FloatArray, price: float
 ) -> tuple[FloatArray, FloatArray, IndexArray, FloatArray, float]:
     """(f, g, linear indices with mass, their mass, mass of the reserve) over the support."""
+    import ot  # slow to import, and smooth problems need none of it
+
     n, m = len(a), len(b)
     ones = np.ones
     rows = np.concatenate([support.rows, np.arange(n), np.full(m, n), [n]])
