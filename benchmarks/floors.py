@@ -3,6 +3,7 @@
     python benchmarks/floors.py cost        --null 200 against one score, N = M = 500, d = 1024
     python benchmarks/floors.py coverage    the 95 % interval of a score in 200 runs of each metric
     python benchmarks/floors.py difference  that of the difference of two systems, by both methods
+    python benchmarks/floors.py difference-cost    what the two methods cost, N = M = 500, d = 1024
 
 Each prints a table in Markdown. Times are wall clock and CPU seconds of one process; a ratio is that
 of the whole floor to the median of scores taken before, between and after.
@@ -14,6 +15,7 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -151,19 +153,39 @@ def draw_systems(kind: str, clips: int, rng: np.random.Generator, *, paired: boo
     return np.concatenate(sides).astype(np.float32)
 
 
-def both_ways(
-    distance: SubsetDistance, clips: int, replicates: int, seed: int, *, paired: bool
-) -> tuple[Difference, Difference]:
-    """The difference of the scores of two systems, by jackknife and by bootstrap."""
+def by_jackknife(distance: SubsetDistance, clips: int, seed: int, *, paired: bool) -> Difference:
+    """The difference of the scores of two systems."""
     first, second = (
         jackknife_interval(lambda i, j, s=shift: distance(i, j + s), clips, clips, seed=seed)
         for shift in (0, clips)
     )
-    jackknife = jackknife_difference(first, second, paired=paired)
+    return jackknife_difference(first, second, paired=paired)
+
+
+def by_bootstrap(
+    distance: SubsetDistance, clips: int, replicates: int, seed: int, *, paired: bool
+) -> Difference:
+    """The same, by bootstrap."""
+    x = np.arange(clips)
+    value = distance(x, clips + x) - distance(x, 2 * clips + x)
     scores = bootstrap_scores(
         *(distance, clips, (clips, clips)), replicates=replicates, paired=paired, seed=seed
     )
-    return jackknife, bootstrap_difference(jackknife.value, *scores.T)
+    return bootstrap_difference(value, *scores.T)
+
+
+def measure_difference_cost(clips: int, dimensions: int, replicates: int) -> None:
+    print(f"N = M = {clips}, d = {dimensions}, two systems, one thread\n")
+    print(f"| metric | jackknife, CPU | bootstrap of {replicates}, CPU |")
+    print("|---|---|---|")
+    cases = [(f"OTAD, norm {norm:g}", "OTAD", norm) for norm in (1.0, 4.0, 20.0)]
+    for title, name, norm in [*cases, ("FAD", "FAD", 1.0), ("KAD", "KAD", 1.0)]:
+        rng = np.random.default_rng(0)
+        sides = [spectral(rng, clips, dimensions, norm, shift) for shift in (0.0, 0.1, 0.05)]
+        distance = BETWEEN[name](np.concatenate(sides))
+        _, jackknife = timed(partial(by_jackknife, distance, clips, 0, paired=False))
+        _, bootstrap = timed(partial(by_bootstrap, distance, clips, replicates, 0, paired=False))
+        print(f"| {title} | {jackknife:.1f} s | {bootstrap:.1f} s |", flush=True)
 
 
 def measure_difference(
@@ -186,8 +208,11 @@ def measure_difference(
                     for _ in range(4 * runs)
                 )
                 found = [
-                    both_ways(next(distances), clips, replicates, seed, paired=paired)
-                    for seed in range(runs)
+                    (
+                        by_jackknife(distance, clips, seed, paired=paired),
+                        by_bootstrap(distance, clips, replicates, seed, paired=paired),
+                    )
+                    for seed, distance in zip(range(runs), distances, strict=False)
                 ]
                 values = [first.value for first, _ in found]
                 values += [d(x, clips + x) - d(x, 2 * clips + x) for d in distances]
@@ -205,7 +230,7 @@ def measure_difference(
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("what", choices=["cost", "coverage", "difference"])
+    parser.add_argument("what", choices=["cost", "coverage", "difference", "difference-cost"])
     parser.add_argument("--clips", type=int, help="N = M (default: 500, for intervals 60)")
     parser.add_argument("--dimensions", type=int, default=1024)
     parser.add_argument("--replicates", type=int, default=200)
@@ -216,6 +241,9 @@ def main() -> None:
     options = parser.parse_args()
     if options.what == "cost":
         measure_cost(options.clips or 500, options.dimensions, options.replicates)
+        return
+    if options.what == "difference-cost":
+        measure_difference_cost(options.clips or 500, options.dimensions, options.replicates)
         return
     clips, runs = options.clips or 60, options.runs
     names, sets = options.metrics.split(","), options.sets
