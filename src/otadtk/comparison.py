@@ -84,14 +84,14 @@ def compare(
     systems: Mapping[str, EmbeddingSet],
     *,
     paired: bool = False,
-    bootstrap: int = 200,
+    bootstrap: int = 0,
     seed: int = 0,
     workers: int | None = None,
 ) -> Comparison:
     """The systems ranked by their distance from the reference, with every difference's interval.
 
-    Differences come from so many ``bootstrap`` replicates, or for 0 from a jackknife; in either
-    all systems meet the same reference clips. ``paired`` says that the k-th clips of all systems
+    Differences come from a jackknife, or from so many ``bootstrap`` replicates; in either all
+    systems meet the same reference clips. ``paired`` says that the k-th clips of all systems
     belong together, as for the same prompts. Intervals of single scores come from a jackknife.
     """
     if len(systems) < 2:

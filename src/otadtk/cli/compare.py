@@ -62,20 +62,14 @@ def _parser() -> argparse.ArgumentParser:
         action="store_true",
         help="the systems' clips belong together by their order, as for the same prompts",
     )
-    how = parser.add_mutually_exclusive_group()
-    how.add_argument(
+    parser.add_argument(
         *("--bootstrap",),
         nargs="?",
         const=DEFAULT_BOOTSTRAP,
         type=positive_int,
         metavar="R",
-        help="differences by R paired bootstrap replicates of all systems "
-        f"(the default, with R = {DEFAULT_BOOTSTRAP})",
-    )
-    how.add_argument(
-        *("--jackknife",),
-        action="store_true",
-        help="differences by a paired jackknife: faster",
+        help="differences by R bootstrap replicates of all systems at once (default: "
+        f"{DEFAULT_BOOTSTRAP}), instead of a jackknife",
     )
     parser.add_argument("--seed", type=seed_number, help="of everything that is drawn (default: 0)")
     add_page_options(parser)
@@ -125,7 +119,7 @@ def _compare(options: argparse.Namespace, engine: Engine | None) -> None:
             comparison = compare(
                 *(metric, references[number], sides),
                 paired=options.paired,
-                bootstrap=0 if options.jackknife else options.bootstrap or DEFAULT_BOOTSTRAP,
+                bootstrap=options.bootstrap or 0,
                 seed=options.seed or 0,
                 workers=options.workers,
             )
