@@ -106,6 +106,8 @@ def _price(
     reduced_costs: list[FloatArray] = []
     best = torch.full((m,), -slack, dtype=panels.cost.dtype, device=device)
     best_row = torch.full((m,), -1, dtype=torch.int64, device=device)
+    # what is found stays, between whatever a piece takes: used again, that leaves no holes
+    lowest, row = torch.empty_like(best), torch.empty_like(best_row)
     for part, reduced in panels.reduced(f_, g_):
         violated = (reduced < -slack).view(-1)
         count = int(violated.sum())
@@ -115,10 +117,10 @@ def _price(
             least, where = reduced.topk(min(_NEWCOMERS, m), dim=1, largest=False, sorted=False)
             rows = torch.arange(len(reduced), device=device)[:, None]
             flat = (rows * m + where)[least < -slack]
-            lowest, row = reduced.min(dim=0)
+            torch.min(reduced, dim=0, out=(lowest, row))
             better = lowest < best
-            best = torch.where(better, lowest, best)
-            best_row = torch.where(better, row + part.start, best_row)
+            torch.where(better, lowest, best, out=best)
+            torch.where(better, row.add_(part.start), best_row, out=best_row)
         else:
             flat = violated.nonzero()[:, 0]
         found.append(flat.cpu().numpy() + part.start * m)
