@@ -86,8 +86,9 @@ def ours_cross(x, y, options):
         weights = torch.full((n,), 1.0 / n, dtype=torch.float64)
         dtype = working_dtype(n, n, d, first.device)
         coupler = Coupler(
-            options["epsilon"], 1e-5, 1000, plan_memory(n, n, d, 4, None), dtype, lambda *_: None
-        )
+            options["epsilon"], options.get("tolerance", 1e-5), 1000,
+            plan_memory(n, n, d, 4, None), dtype, lambda *_: None,
+        )  # fmt: skip
         clouds = merge_duplicates(first, weights), merge_duplicates(second, weights)
         term = coupler.couple(*clouds, "xy")
         return {"cost": term.value, "marginal": term.row_error + term.column_error}

@@ -181,6 +181,20 @@ def test_sets_that_share_most_of_their_clips_converge(multiple):
     assert result.value == pytest.approx(finer.value, abs=result.error_bar)
 
 
+@pytest.mark.parametrize("freedom", [1.5, 2.0])
+def test_a_dense_set_with_points_far_away_converges(freedom):
+    """Heavy tails in three directions: most pairs are within ε, some ten thousand ε away."""
+    rng = np.random.default_rng(2)
+    directions = rng.normal(size=(3, 64))
+    x = rng.standard_t(freedom, size=(800, 3)) @ directions
+    other = rng.standard_t(freedom, size=(80, 3)) @ directions
+    y = np.concatenate([x[:720], other])
+    cost = np.square(x[:200, None] - y[None, :200]).sum(axis=2)
+    found = sinkhorn_divergence(x, y, epsilon=cost.mean() / 30)
+    assert found.converged
+    assert found.error_bar < 2e-3 * found.value
+
+
 @pytest.mark.parametrize("scale", [0.3, 1.0, 3.0])
 def test_costs_per_sample(scale):
     x, y = clouds(7, 60, 50, scale=scale)

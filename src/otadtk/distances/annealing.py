@@ -22,14 +22,16 @@ _SWEEPS = 4
 _RELAXATION = 1.5
 
 
-def coarse_potentials(panels: CostPanels, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, float]:
-    """(f, g, ε) for all points of both clouds at a coarse ε, in float64."""
+def coarse_potentials(
+    panels: CostPanels, a: Tensor, b: Tensor, end: float | None = None
+) -> tuple[Tensor, Tensor, float]:
+    """(f, g, ε) for all points of both clouds at a coarse ε, or the one given, in float64."""
     cost = panels.cost
     rows, columns = _sample(a), _sample(b)
     sampled = cost.restricted(rows, columns)
     a_sample, b_sample = a[rows] / a[rows].sum(), b[columns] / b[columns].sum()
     tile = sampled.tile(slice(0, len(rows)))
-    end = float(tile.mean()) / _FINEST
+    end = float(tile.mean()) / _FINEST if end is None else end
     f, g = _anneal(tile, a_sample, b_sample, end)
     if len(rows) < len(a) or len(columns) < len(b):
         everyone = torch.arange(len(b), device=cost.device)

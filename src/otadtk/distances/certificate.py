@@ -61,6 +61,8 @@ def certify(
     mass = float(sums.rows.sum()) + sums.dropped
     dual = float(a @ plan.f + b @ plan.g) - epsilon * (mass - 1.0)
     relative = max(primal - dual, 0.0) / max(abs(primal), epsilon)
+    if not np.isfinite(relative):  # a plan beyond repair certifies nothing
+        relative = float("inf")
     value = float(sums.column_costs.sum())
     lower, upper = transport_bracket(plan, a, b, epsilon, max(primal, dual))
     # d⟨T*, C⟩ = ⟨T*, dC⟩ − Cov(ℓ, dC): what costs off by ``rounding`` can do

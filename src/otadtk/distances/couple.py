@@ -5,10 +5,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from otadtk.distances.annealing import coarse_potentials
 from otadtk.distances.certificate import certify
 from otadtk.distances.cost import SquaredCost, accumulator
 from otadtk.distances.duplicates import MergedCloud
 from otadtk.distances.gibbs import GibbsKernel, Kernel
+from otadtk.distances.panels import CostPanels
 from otadtk.distances.plan import Plan, Progress
 from otadtk.distances.regime import Budget, choose_cross, choose_self, self_reach
 from otadtk.distances.result import Coupling
@@ -19,8 +21,11 @@ from otadtk.engine import Engine
 
 _ABSORPTIONS = 12
 _CLIPPED = 1e-9
-_NEWTON_FROM, _NEWTON_STEPS = 1e-1, 8
-"""Marginal error (L1) below which Newton steps follow the sweeps that did not suffice."""
+_NEWTON_FROM, _NEWTON_STEPS, _NEWTON_PATIENCE = 1e-1, 60, 8
+"""Marginal error (L1) below which Newton steps follow the sweeps that did not suffice; how many at
+most; and in how many the gap must halve."""
+_RADIUS, _LEAST_RADIUS = 8.0, 0.05
+"""Largest Newton step of a potential in units of ε, at first and before giving up."""
 _PATIENCE = 200
 """Sweeps of a smooth problem after which the sharp way is tried."""
 
@@ -68,17 +73,19 @@ class Coupler:
             first = self._smooth(cost, a, b, term, min(_PATIENCE, self.max_iterations))
             if first.converged or self.max_iterations <= _PATIENCE:
                 return first
-        second = self._sharp_cross(cost, a, b)
+        second = self._sharp_cross(cost, a, b, dense=first is not None)
         if second is None:
-            return self._smooth(cost, a, b, term, self.max_iterations)
+            second = self._annealed(cost, a, b, term)
         return second if first is None or second.gap <= first.gap else first
 
-    def _sharp_cross(self, cost: SquaredCost, a: Tensor, b: Tensor) -> Coupling | None:
+    def _sharp_cross(
+        self, cost: SquaredCost, a: Tensor, b: Tensor, *, dense: bool
+    ) -> Coupling | None:
         wide = accumulator(cost.device)
         a_, b_ = a.to(cost.device, wide), b.to(cost.device, wide)
         solved = solve_sharp_cross(
             cost, a_, b_, self.epsilon, self.budget.sharp_kept_bytes, self.tolerance,
-            self.max_iterations, self.progress,
+            self.max_iterations, self.progress, dense=dense,
         )  # fmt: skip
         return None if solved is None else self._certify(*solved, cost, a, b, "sharp")
 
@@ -89,10 +96,27 @@ class Coupler:
         )
         return self._certify(plan, sweeps, cost, a, a, "sharp")
 
-    def _smooth(self, cost: SquaredCost, a: Tensor, b: Tensor, term: str, limit: int) -> Coupling:
+    def _annealed(self, cost: SquaredCost, a: Tensor, b: Tensor, term: str) -> Coupling:
+        """Sweeps in float64 from annealed potentials: those of far points are thousands of ε away."""
+        cost, wide = cost.widened(), accumulator(cost.device)
+        panels = CostPanels(cost, self.budget.kept_bytes)
+        f, g, _ = coarse_potentials(
+            panels, a.to(cost.device, wide), b.to(cost.device, wide), self.epsilon
+        )
+        del panels  # before the kernel takes its place in memory
+        return self._smooth(cost, a, b, term, self.max_iterations, (f, g))
+
+    def _smooth(
+        self,
+        cost: SquaredCost,
+        a: Tensor,
+        b: Tensor,
+        term: str,
+        limit: int,
+        potentials: tuple[Tensor, Tensor] | None = None,
+    ) -> Coupling:
         wide = accumulator(cost.device)
         a_, b_ = a.to(cost.device, wide), b.to(cost.device, wide)
-        potentials = None
         for attempt in range(1, _ABSORPTIONS + 1):
             kernel = self._kernel(cost, potentials, self.budget.kept_bytes)
             if cost.symmetric:
@@ -127,16 +151,20 @@ class Coupler:
         a_, b_ = a.to(cost.device, wide), b.to(cost.device, wide)
         potentials = torch.from_numpy(plan.f).to(a_), torch.from_numpy(plan.g).to(b_)
         kernel = self._kernel(cost, potentials, self.budget.wide_kept_bytes)
-        sweeps = found.iterations
+        sweeps, radius = found.iterations, _RADIUS
         plan = KernelPlan(kernel, a_, b_, a_, b_, kernel.clipped_mass(a_, b_))
+        gaps = [found.gap]
         for step in range(1, min(_NEWTON_STEPS, self.max_iterations - sweeps) + 1):
-            u, v = plan.newton_step(a_, b_, 0.01 * (found.row_error + found.column_error))
-            plan = KernelPlan(kernel, u, v, a_, b_, kernel.clipped_mass(u, v))
-            better = self._certify(plan, sweeps + step, cost, a, b, "smooth")
-            if better.gap > 0.9 * found.gap:
-                break
-            found = better
-            if self._clear(found):
+            u, v = plan.newton_step(a_, b_, 0.01 * (found.row_error + found.column_error), radius)
+            moved = KernelPlan(kernel, u, v, a_, b_, kernel.clipped_mass(u, v))
+            better = self._certify(moved, sweeps + step, cost, a, b, "smooth")
+            uphill = better.dual > found.dual or better.gap < found.gap
+            radius *= 2.0 if uphill else 0.125
+            if uphill:
+                plan, found = moved, better
+            gaps.append(found.gap)
+            creeping = step > _NEWTON_PATIENCE and gaps[-1] > 0.5 * gaps[-1 - _NEWTON_PATIENCE]
+            if self._clear(found) or radius < _LEAST_RADIUS or creeping:
                 break
         return found
 

@@ -36,6 +36,8 @@ _CHECKS = 8
 _DENSEST = 0.1
 _FEW = 400_000
 """A support of so many pairs, or of a tenth of all pairs, is worth truncating to."""
+_MANY = 4_000_000
+"""A support of so many pairs is better than sweeps that do not converge; it takes 0.6 GB."""
 _REACH = 17.0
 """Pairs with T_ij < e^−17 a_i b_j are left out: 4e-8 of the mass at most."""
 _MATTER = 10.0
@@ -51,8 +53,14 @@ def solve_sharp_cross(
     tolerance: float,
     limit: int,
     progress: Progress,
+    *,
+    dense: bool = False,
 ) -> tuple[SparsePlan, int] | None:
-    """(plan, Newton steps), or None when the plan turns out not to be sparse."""
+    """(plan, Newton steps), or None when the plan turns out not to be sparse.
+
+    ``dense`` takes it for a plan with a dense part, which sweeps could not solve: a few points far
+    away from all others are enough for that.
+    """
     panels = CostPanels(cost, memory)
     weights_a, weights_b = a.cpu().double().numpy(), b.cpu().double().numpy()
     f_coarse, g_coarse, _ = coarse_potentials(panels, a, b)
@@ -62,7 +70,7 @@ def solve_sharp_cross(
     )
     f, g, steps = exact.f, exact.g, 0
     n, m = cost.shape
-    cap = max(int(_DENSEST * n * m), _FEW)
+    cap = max(int(_DENSEST * n * m), _MANY if dense else _FEW)
     support = exact.support
     # the simplex ends in a corner of the dual; a larger ε leads to its middle
     for factor in (*_CENTRING, 1.0):

@@ -6,6 +6,7 @@ matrix-vector products. Anderson mixing on log v needs 14 sweeps where plain one
 
 from __future__ import annotations
 
+import math
 from typing import Protocol
 
 import numpy as np
@@ -20,8 +21,6 @@ from otadtk.distances.result import FloatArray
 _EASY_STEPS, _HARD_STEPS = 30, 120
 _LOOSEST = 1e-9
 """Share of its mass by which a column is taken to be tied to the rest, at least."""
-_RADIUS = 8.0
-"""Largest Newton step of a potential, in units of ε."""
 
 
 def solve_cross(
@@ -40,7 +39,7 @@ def solve_cross(
         stalled = 0 if error < 0.9 * best_error else stalled + 1
         if error < best_error:
             best_error, best = error, (u, v)
-        if error <= tolerance or (stalled >= 6 and best_error < 1e-5):
+        if error <= tolerance or (stalled >= 6 and best_error < 1e-5) or not math.isfinite(error):
             break
         log_v = mixing.step(log_v, residual)
         log_v = log_v - (log_v * b).sum() + (log_b * b).sum()  # fix the free constant
@@ -118,14 +117,18 @@ class KernelPlan(Plan):
             right, goal, np.maximum(diagonal, _LOOSEST * columns), _HARD_STEPS
         )[0]
 
-    def newton_step(self, a: Tensor, b: Tensor, goal: float) -> tuple[Tensor, Tensor]:
-        """(u, v) after a Newton step of the dual, rows exact.
+    def newton_step(
+        self, a: Tensor, b: Tensor, goal: float, radius: float
+    ) -> tuple[Tensor, Tensor]:
+        """(u, v) after a Newton step of the dual, ``radius``·ε at most, and a sweep; rows exact.
 
-        Where parts of the plan are loosely tied, sweeps creep and this does not.
+        Where parts of the plan are loosely tied, sweeps creep and this does not. A single point
+        that goes too far comes back by one ε a step; the sweep puts it right at once.
         """
         beta = self.column_correction(_numpy(a), _numpy(b), goal)
-        step = torch.from_numpy(beta.clip(-_RADIUS, _RADIUS)).to(self._v)
-        v = self._v * step.exp()
+        step = torch.from_numpy(beta.clip(-radius, radius)).to(self._v)
+        _, column = self._kernel.sweep(a, self._v * step.exp())
+        v = b / column
         return a / self._kernel.apply(v), v
 
     def _verified_sums(self) -> PlanSums:
