@@ -31,15 +31,15 @@ class Ramp(Encoder):
 
     def __init__(self, name: str, step: int) -> None:
         super().__init__(get_spec(name), CPU)
-        self.step = step
+        self.step = self.length = step
         self.seen: list[int] = []
 
     def encode_segments(self, segments: list[torch.Tensor]) -> list[Encoding]:  # type: ignore[override]
         self.seen += [len(segment) for segment in segments]
         found = []
         for segment in segments:
-            starts = range(0, max(1, len(segment) - self.step + 1), self.step)
-            means = torch.stack([segment[s : s + self.step].mean() for s in starts])
+            starts = range(0, max(1, len(segment) - self.length + 1), self.step)
+            means = torch.stack([segment[s : s + self.length].mean() for s in starts])
             found.append(Encoding(means[:, None], torch.ones(len(means))))
         return found
 
@@ -83,6 +83,30 @@ def test_openl3_every_half_second() -> None:
     assert torch.allclose(
         found, inner.encode_segments([torch.linspace(0, 1, 96_000)])[0].frames[::5, 0], atol=1e-3
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "whose", "step", "seconds", "frames"),
+    [
+        ("encodec", "fadtk", 320, 0.6, 45),
+        ("encodec", "fadtk", 320, 1.2, 90),
+        ("encodec", "kadtk", 320, 1.2, 1),
+        ("clap", "kadtk", 480_000, 0.6, 1),
+        ("clap", "fadtk", 480_000, 1.2, 2),
+        ("openl3", "kadtk", 4_800, 0.6, 2),
+        ("openl3", "kadtk", 4_800, 1.2, 3),
+        ("vggish", "fadtk", 15_360, 0.6, 1),
+    ],
+)
+def test_short_clips_are_as_long_as_there(
+    name: str, whose: str, step: int, seconds: float, frames: int
+) -> None:
+    """The numbers are those that the two tools give; clips of ours are filled up to 1.5 s."""
+    encoder, inner = framed(name, whose, step)
+    if name == "openl3":  # its frames are of 1 s
+        inner.length = 48_000
+    samples = np.ones(round(seconds * encoder.spec.sample_rate), dtype=np.float32)
+    assert len(encoder.encode_frames(samples, encoder.spec.sample_rate)) == frames
 
 
 def test_vggish_without_its_final_relu() -> None:

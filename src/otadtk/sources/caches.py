@@ -40,7 +40,7 @@ def read_cache(
 ) -> EmbeddingSet:
     """The set that a tool cached for the audio of a folder; every clip must be there, once."""
     folder, model, by_frames = _layout(spec, tool)
-    files = find_audio(place, recursive=recursive)
+    files = find_audio(place, recursive=recursive, caches_expected=True)
     entries = _entries(files, folder, model)
     missing = [file for file, entry in entries.items() if not entry.is_file()]
     if missing:
