@@ -229,6 +229,40 @@ def test_published_statistics_against_a_cache(folders: Folders, tmp_path: Path) 
     assert found == pytest.approx(expected, rel=1e-4)
 
 
+def test_statistics_of_a_tool_are_of_its_frames(
+    tmp_path: Path, rng: np.random.Generator, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A folder ``stats/<model>`` is fadtk's, ``fad_stats/<model>`` kadtk's; any other is nobody's."""
+    values = rng.normal(size=(300, 128))
+    places = [tmp_path / name for name in ("stats/vggish", "fad_stats/vggish", "mine/vggish")]
+    for place in places:
+        place.mkdir(parents=True)
+        np.save(place / "mu.npy", values.mean(axis=0))
+        np.save(place / "cov.npy", np.cov(values.T))
+    of_fadtk, of_kadtk, mine = map(str, places)
+    assert score(["vggish", of_fadtk, mine, "--fad"]) == 2
+    assert "statistics of fadtk's frames: add --frames fadtk" in capsys.readouterr().err
+    assert score(["vggish", of_kadtk, mine, "--fad", "--frames", "fadtk"]) == 2
+    assert "add --frames kadtk" in capsys.readouterr().err
+    assert score(["encodec", of_fadtk, mine, "--fad", "--frames", "fadtk"]) == 2
+    assert "of fadtk's 'vggish', not of 'encodec' (encodec-emb)" in capsys.readouterr().err
+    assert score(["vggish", of_fadtk, mine, "--fad", "--frames", "fadtk"]) == 0
+    assert score(["vggish", mine, mine, "--fad"]) == 0
+    assert score(["given", of_fadtk, mine, "--fad"]) == 0
+
+
+def test_caches_without_their_audio_are_not_taken_for_embeddings(tmp_path: Path) -> None:
+    """Statistics of 128 dimensions have the shape of 128 frames."""
+    for name in ("embeddings/vggish/a", "fad_stats/vggish/cov"):
+        path = tmp_path / f"{name}.npy"
+        path.parent.mkdir(parents=True)
+        np.save(path, np.ones((128, 128), dtype=np.float16))
+    metric = FAD("vggish", frames="kadtk")
+    with pytest.raises(AudioError, match=r"no audio, .* such as .*embeddings/vggish\."):
+        metric.embed(tmp_path)
+    assert len(metric.embed(tmp_path / "embeddings" / "vggish").points) == 128
+
+
 def test_cache_of_otadtk_012(folders: Folders, rng: np.random.Generator) -> None:
     for folder in folders:
         cache = folder / "embedding" / "panns"

@@ -1,0 +1,181 @@
+"""kadtk, fadtk and otadtk 0.1.2 themselves: what they cache is read here, and the other way round.
+
+The published programs are fetched and run, each in a process of its own; see run_peers.py.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import soundfile
+import torch
+
+from otadtk.cli.embeds import main as embeds
+from otadtk.cli.score import main as score
+from otadtk.encoders import Encoder, Encoding, frames
+from otadtk.encoders.spec import EncoderSpec
+
+SCRIPT = Path(__file__).parent.parent / "references" / "run_peers.py"
+PACKAGES = ["kadtk==1.1.0", "fadtk==1.1.0", "otadtk==0.1.2", "hypy-utils==1.0.29", "tqdm==4.67.1"]
+Folders = tuple[Path, Path]
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture(scope="session")
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("peers")
+    pip = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--ignore-requires-python"]
+    wanted = ["--disable-pip-version-check", "--target", str(home), *PACKAGES]
+    if subprocess.run([*pip, *wanted], check=False).returncode:
+        pytest.skip("kadtk, fadtk or otadtk 0.1.2 are out of reach")
+    return home
+
+
+@pytest.fixture
+def run_peer(packages: Path, tmp_path: Path) -> Callable[..., dict[str, float]]:
+    """Runs one of the programs on two folders; gives its scores."""
+
+    def run(tool: str, folders: Folders, *flags: str) -> dict[str, float]:
+        command = [sys.executable, "-W", "ignore", str(SCRIPT), str(packages), tool]
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        done = subprocess.run(
+            [*command, *map(str, folders), str(tmp_path), *flags],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        assert done.returncode == 0, done.stderr
+        scores: dict[str, float] = json.loads(done.stdout)
+        return scores
+
+    return run
+
+
+@pytest.fixture
+def noises(tmp_path: Path) -> Folders:
+    """Folders of ten clips of noise, coloured differently from clip to clip and set to set."""
+    rng = np.random.default_rng(0)
+    for name, slope in (("ref", 0.3), ("eval", 0.6)):
+        (tmp_path / name).mkdir()
+        for number in range(10):
+            noise = rng.normal(size=32_000) * rng.uniform(0.02, 0.1)
+            noise[1:] += slope * rng.uniform(0.5, 1.0) * noise[:-1]
+            soundfile.write(tmp_path / name / f"{number}.wav", noise, 16_000, subtype="PCM_16")
+    return tmp_path / "ref", tmp_path / "eval"
+
+
+@pytest.fixture
+def scored(capsys: Capture) -> Callable[..., float]:
+    """The score that our command line prints for VGGish."""
+
+    def run(*arguments: object) -> float:
+        capsys.readouterr()
+        code = score(["vggish", *map(str, arguments)])
+        out, err = capsys.readouterr()
+        assert code == 0, err
+        return float(out.split()[-1])
+
+    return run
+
+
+def test_caches_of_kadtk(
+    noises: Folders, run_peer: Callable[..., dict[str, float]], scored: Callable[..., float]
+) -> None:
+    theirs = run_peer("kadtk", noises)
+    entry = np.load(noises[0] / "embeddings" / "vggish" / "0.npy")
+    assert (entry.dtype, entry.shape) == (np.float16, (50, 128))
+    kad = scored(*noises, "--kad", "--import-cache", "kadtk")
+    fad = scored(*noises, "--fad", "--import-cache", "kadtk")
+    # it computes in float32
+    assert kad == pytest.approx(theirs["kad"], rel=1e-4)
+    assert fad == pytest.approx(theirs["fad"], rel=1e-4)
+    statistics = [folder / "fad_stats" / "vggish" for folder in noises]
+    assert scored(*statistics, "--fad", "--frames", "kadtk") == pytest.approx(fad, rel=1e-4)
+    print(f"kadtk: KAD {kad / theirs['kad'] - 1:.1e}, FAD {fad / theirs['fad'] - 1:.1e}")
+
+
+def test_caches_and_statistics_of_fadtk(
+    noises: Folders, run_peer: Callable[..., dict[str, float]], scored: Callable[..., float]
+) -> None:
+    theirs = run_peer("fadtk", noises)["fad"]
+    fad = scored(*noises, "--fad", "--import-cache", "fadtk")
+    statistics = [folder / "stats" / "vggish" for folder in noises]
+    from_statistics = scored(*statistics, "--fad", "--frames", "fadtk")
+    # it rounds the mean of each clip to float16 before it joins them
+    assert fad == pytest.approx(theirs, rel=3e-4)
+    assert from_statistics == pytest.approx(theirs, rel=1e-5)
+    mixed = scored(statistics[0], noises[1], "--fad", "--import-cache", "fadtk")
+    assert mixed == pytest.approx(theirs, rel=3e-4)
+    print(f"fadtk: cache {fad / theirs - 1:.1e}, statistics {from_statistics / theirs - 1:.1e}")
+
+
+def test_published_statistics_of_fadtk(
+    noises: Folders,
+    packages: Path,
+    run_peer: Callable[..., dict[str, float]],
+    scored: Callable[..., float],
+) -> None:
+    """Its packaged ``fma_pop`` as the reference."""
+    reference = packages / "fadtk" / "stats" / "fma_pop.npz"
+    theirs = run_peer("fadtk", (reference, noises[1]))["fad"]
+    fad = scored(reference, noises[1], "--fad", "--import-cache", "fadtk")
+    print(f"fadtk: fma_pop {fad / theirs - 1:.1e}")
+    assert fad == pytest.approx(theirs, rel=1e-4)
+
+
+def test_caches_of_otadtk_012(
+    noises: Folders, run_peer: Callable[..., dict[str, float]], scored: Callable[..., float]
+) -> None:
+    theirs = run_peer("otadtk", noises)
+    cache = ["--import-cache", "otadtk-0.1.2"]
+    otad = ["--variant", "raw", "--epsilon", "20", "--compat", "otadtk-0.1.2"]
+    ours = {
+        "otad": scored(*noises, *otad, *cache),
+        "fad": scored(*noises, "--fad", *cache),
+        "kad": scored(*noises, "--kad", *cache),
+    }
+    print("otadtk 0.1.2:", {name: f"{ours[name] / theirs[name] - 1:.1e}" for name in ours})
+    # the covariance of 10 clips in 128 dimensions is singular: its square root there is inexact
+    assert ours["fad"] == pytest.approx(theirs["fad"], rel=1e-4)
+    assert ours["otad"] == pytest.approx(theirs["otad"], rel=1e-5)
+    assert ours["kad"] == pytest.approx(theirs["kad"], rel=1e-4)
+
+
+class Bands(Encoder):
+    """Stands for VGGish: energies in 128 bands, one frame every 40 ms."""
+
+    def encode_segments(self, segments: list[torch.Tensor]) -> list[Encoding]:  # type: ignore[override]
+        found = []
+        for segment in segments:
+            spectra = torch.fft.rfft(segment.unfold(0, 640, 640)).abs()[:, :128].log1p()
+            found.append(Encoding(spectra.half().float(), torch.ones(len(spectra))))
+        return found
+
+
+def test_kadtk_reads_what_is_written_for_it(
+    noises: Folders,
+    run_peer: Callable[..., dict[str, float]],
+    scored: Callable[..., float],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def load(spec: EncoderSpec, device: torch.device, own: Path | None = None) -> Encoder:
+        return Bands(spec, device)
+
+    monkeypatch.setattr(frames, "load", load)
+    written = ["-m", "vggish", "-d", *map(str, noises), "--layout", "kadtk"]
+    assert embeds(written) == 0
+    theirs = run_peer("kadtk", noises, "--only-cached")
+    kad, fad = (scored(*noises, f"--{name}", "--frames", "kadtk") for name in ("kad", "fad"))
+    assert kad == pytest.approx(theirs["kad"], rel=1e-4)
+    assert fad == pytest.approx(theirs["fad"], rel=1e-4)
+    print(f"kadtk of ours: KAD {kad / theirs['kad'] - 1:.1e}, FAD {fad / theirs['fad'] - 1:.1e}")
+    assert not (noises[0] / "convert").exists(), "nothing was embedded anew"
