@@ -52,6 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="otadtk",
+        usage="%(prog)s MODEL REF EVAL [options]",
         description="How far is a folder of evaluated clips from a folder of reference clips, "
         "and which clips are bad? The score goes to stdout, notes and progress to stderr.",
         epilog=EXIT_CODES,
