@@ -1,12 +1,14 @@
 """Prints as JSON what kadtk 1.1, fadtk 1.1 or otadtk 0.1.2 itself scores for two folders.
 
     python tests/references/run_peers.py FOLDER_WITH_THE_PACKAGES kadtk|fadtk|otadtk REF EVAL WORK \
-        [--only-cached]
+        [--only-cached | --frames]
 
 The published program runs from its command line on and leaves its caches beside the audio. Only
 what cannot be had everywhere is replaced: the network under the name of VGGish by a toy, because
 weights are out of reach for many, and imported packages that this needs nothing of by empty ones.
-With ``--only-cached`` the toy refuses to embed: what is scored must be cached already.
+With ``--only-cached`` the toy refuses to embed: what is scored must be cached already. With
+``--frames`` nothing is scored: the tool's models for EnCodec and CLAP make frames of the clips in
+REF, with stand-ins for their networks.
 """
 
 import contextlib
@@ -30,7 +32,7 @@ import tqdm.contrib.concurrent
 HOME, TOOL, REFERENCE, EVALUATED, WORK = sys.argv[1:6]
 ONLY_CACHED = "--only-cached" in sys.argv
 EMPTY = {
-    *("huggingface_hub", "importlib_metadata", "librosa", "requests", "torchaudio"),
+    *("encodec", "huggingface_hub", "importlib_metadata", "librosa", "requests", "torchaudio"),
     *("torchlibrosa", "torchvision", "transformers", "turtle", "yaml"),
 }
 DIMENSION, STEP = 128, 640
@@ -140,7 +142,43 @@ def score(*options):
         return float(list(csv.DictReader(file))[-1]["score"].replace("tensor(", "").strip(")"))
 
 
-if __name__ == "__main__":
+def means(audio):
+    """Stands for EnCodec: the mean of every 320 samples, in each of its dimensions."""
+    padded = torch.nn.functional.pad(audio[0, 0], (0, -audio.shape[-1] % 320))
+    return padded.reshape(-1, 320).mean(dim=1).expand(1, DIMENSION, -1)
+
+
+def ends(x, use_tensor):
+    """Stands for CLAP: where its windows start and end."""
+    return torch.cat([x[0, :256], x[0, -256:]])[None]
+
+
+def peer_frames(model, network, path):
+    """What the tool makes of a clip by one of its models, but with another network inside."""
+    model.model = network
+    return model.get_embedding(model.load_wav(path))
+
+
+def write_frames():
+    """Write the frames that the tool makes of every clip in REF, one file for each into WORK."""
+    models = package.model_loader
+    encodec = models.EncodecEmbModel("24k")
+    codec = types.SimpleNamespace(encoder=means, segment_length=None, segment=None, channels=1)
+    clap = models.CLAPLaionModel.__new__(models.CLAPLaionModel)  # which would fetch its weights
+    models.ModelLoader.__init__(clap, "clap-laion-audio", 512, 48_000)
+    joint = types.SimpleNamespace(get_audio_embedding_from_data=ends)
+    utilities = sys.modules["encodec.utils"] = EmptyModule("encodec.utils")
+    utilities.convert_audio = lambda samples, *_: samples
+    for path in Path(REFERENCE).glob("*.wav"):
+        if soundfile.info(path).samplerate == 24_000:
+            frames = peer_frames(encodec, codec, path)
+        else:
+            frames = peer_frames(clap, joint, path)
+        np.save(Path(WORK) / f"{path.stem}.npy", frames)
+
+
+def scores():
+    """What the program scores by each of its metrics."""
     runs = {
         "kadtk": {"kad": ["--device", "cpu"], "fad": ["--fad", "--device", "cpu"]},
         "fadtk": {"fad": []},
@@ -150,4 +188,8 @@ if __name__ == "__main__":
             "kad": ["--kad"],
         },
     }[TOOL]
-    print(json.dumps({metric: score(*options) for metric, options in runs.items()}))
+    return {metric: score(*options) for metric, options in runs.items()}
+
+
+if __name__ == "__main__":
+    print(json.dumps(write_frames() if "--frames" in sys.argv else scores()))

@@ -1,4 +1,4 @@
-"""kadtk, fadtk and otadtk 0.1.2 themselves: what they cache is read here, and the other way round.
+"""kadtk, fadtk and otadtk 0.1.2 themselves: their caches are read here, ours there; their frames.
 
 The published programs are fetched and run, each in a process of its own; see run_peers.py.
 """
@@ -16,14 +16,16 @@ import numpy as np
 import pytest
 import soundfile
 import torch
+from torch.nn import functional
 
 from otadtk.cli.embeds import main as embeds
 from otadtk.cli.score import main as score
-from otadtk.encoders import Encoder, Encoding, frames
+from otadtk.encoders import Encoder, Encoding, frames, get_spec
 from otadtk.encoders.spec import EncoderSpec
 
 SCRIPT = Path(__file__).parent.parent / "references" / "run_peers.py"
 PACKAGES = ["kadtk==1.1.0", "fadtk==1.1.0", "otadtk==0.1.2", "hypy-utils==1.0.29", "tqdm==4.67.1"]
+CPU = torch.device("cpu")
 Folders = tuple[Path, Path]
 Capture = pytest.CaptureFixture[str]
 
@@ -179,3 +181,48 @@ def test_kadtk_reads_what_is_written_for_it(
     assert fad == pytest.approx(theirs["fad"], rel=1e-4)
     print(f"kadtk of ours: KAD {kad / theirs['kad'] - 1:.1e}, FAD {fad / theirs['fad'] - 1:.1e}")
     assert not (noises[0] / "convert").exists(), "nothing was embedded anew"
+
+
+class Means(Encoder):
+    """Stands for EnCodec as in run_peers.py."""
+
+    def encode_segments(self, segments: list[torch.Tensor]) -> list[Encoding]:  # type: ignore[override]
+        found = []
+        for segment in segments:
+            steps = functional.pad(segment, (0, -len(segment) % 320)).reshape(-1, 320)
+            found.append(
+                Encoding(steps.mean(dim=1)[:, None].repeat(1, 128), torch.ones(len(steps)))
+            )
+        return found
+
+
+class Ends(Encoder):
+    """Stands for CLAP as in run_peers.py; it rounds to 16 bits as ours does."""
+
+    def encode_segments(self, segments: list[torch.Tensor]) -> list[Encoding]:  # type: ignore[override]
+        rounded = [(segment * 32767.0).trunc() / 32767.0 for segment in segments]
+        return [Encoding(torch.cat([r[:256], r[-256:]])[None], torch.ones(1)) for r in rounded]
+
+
+@pytest.mark.parametrize("tool", ["kadtk", "fadtk"])
+def test_frames_of_clips_of_all_lengths(
+    tmp_path: Path, run_peer: Callable[..., dict[str, float]], tool: str
+) -> None:
+    rng = np.random.default_rng(0)
+    inner = {24_000: Means(get_spec("encodec"), CPU), 48_000: Ends(get_spec("clap"), CPU)}
+    clips = tmp_path / "clips"
+    clips.mkdir()
+    for rate in inner:
+        for seconds in (0.6, 1.2, 2.7, 11.3):
+            if (tool, rate, seconds) != ("kadtk", 24_000, 0.6):  # where it fails
+                samples = rng.uniform(-0.9, 0.9, size=round(rate * seconds))
+                soundfile.write(clips / f"{rate}_{seconds}s.wav", samples, rate, subtype="PCM_16")
+    run_peer(tool, (clips, clips), "--frames")
+    for path in sorted(clips.iterdir()):
+        samples, rate = soundfile.read(path, dtype="float32")
+        encoder = frames.wrap(frames.with_frames(inner[rate].spec, tool), inner[rate], tool)
+        theirs = np.load(tmp_path / f"{path.stem}.npy")
+        assert theirs.dtype == np.float16
+        ours = encoder.encode_frames(samples, rate)
+        assert ours.shape == theirs.shape, path.stem
+        np.testing.assert_allclose(ours, theirs, atol=1e-3, err_msg=path.stem)
