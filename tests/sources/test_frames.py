@@ -163,6 +163,12 @@ def test_frames_on_the_command_line(
         out, err = capsys.readouterr()
         assert out.split()[1] == f"{distance(x, y):.6f}"
         assert f"{len(x)} frames of logmel@own" in err
+    table = tmp_path / "scores.csv"
+    for flags in (["--frames", "own"], []):
+        assert score(["logmel", *pair, "--fad", *flags, "--csv", str(table)]) == 0
+    models = [line.split(",")[1] for line in table.read_text().splitlines()]
+    assert models == ["model", "logmel@own", "logmel"]
+    capsys.readouterr()
     assert score(["logmel", *pair, "--frames", "own"]) == 2
     assert "belong to FAD and KAD" in capsys.readouterr().err
     assert score(["logmel", *pair, "--fad", "--frames", "kadtk"]) == 2

@@ -228,7 +228,9 @@ def _show_clips(diagnostics: OTADDiagnostics, options: argparse.Namespace) -> No
 def _row(evaluation: Evaluation, options: argparse.Namespace) -> list[object]:
     diagnostics = evaluation.measurement.diagnostics
     variant = diagnostics.variant if diagnostics is not None else ""
-    what = [evaluation.label, options.model, variant, options.ref, options.eval]
+    _, at, whose = evaluation.metric.spec.name.partition("@")  # frames are no clips
+    model = f"{options.model}{at}{whose}"
+    what = [evaluation.label, model, variant, options.ref, options.eval]
     return [*what, evaluation.score, evaluation.seconds]
 
 
