@@ -155,7 +155,6 @@ REFUSED = {
         *(2, "has 128 dimensions and the evaluated one 256"),
     ),
     "missing embeddings": ("given given.npy nowhere.npy", 3, "no file or folder nowhere.npy"),
-    "a metric twice": ("logmel ref eval --metrics fad,kad,fad", 2, "'fad' is there twice"),
     "scores to stdout": ("logmel ref eval --csv -", 2, "name a file"),
     "two outputs in one file": (
         "logmel ref eval --diag-out x.csv --indiv x.csv",

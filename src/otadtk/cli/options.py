@@ -182,13 +182,11 @@ def make_metrics(
 
 
 def _metrics(text: str) -> tuple[str, ...]:
-    names = tuple(text.lower().split(","))
-    for number, name in enumerate(names):
+    names = tuple(dict.fromkeys(text.lower().split(",")))
+    for name in names:
         if name not in METRICS:
             known = ",".join(METRICS)
             raise argparse.ArgumentTypeError(f"{name!r} is no metric; choose from {known}")
-        if name in names[:number]:
-            raise argparse.ArgumentTypeError(f"{name!r} is there twice")
     return names
 
 
