@@ -195,7 +195,9 @@ def vggish_frames() -> Iterator[Callable[[EncoderSpec], LazyEncoder]]:
 
 
 def test_kadtk_layout_and_back(
-    folders: Folders, vggish_frames: Callable[[EncoderSpec], LazyEncoder]
+    folders: Folders,
+    vggish_frames: Callable[[EncoderSpec], LazyEncoder],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     spec = with_frames(get_spec("vggish"), "kadtk")
     for folder in folders:
@@ -204,6 +206,10 @@ def test_kadtk_layout_and_back(
         assert written[0] == folder / "embeddings" / "vggish" / "000.npy"
         array = np.load(written[0])
         assert (array.dtype, array.shape) == (np.float16, (3, 128))
+    assert caplog.messages == []
+    (folders[1] / "kernel_stats" / "vggish").mkdir(parents=True)
+    write_kadtk_layout(embedded, spec)
+    assert f"until you remove {folders[1] / 'kernel_stats' / 'vggish'}" in caplog.text
     read = FAD("vggish", import_cache="kadtk").embed(folders[0])
     assert read.frames is not None
     assert len(read.frames) == 24
