@@ -32,14 +32,25 @@ class TestFindAudio:
         assert [f.name for f in find_audio(tmp_path, recursive=False)] == ["000.wav"]
 
     def test_hidden_files_and_foreign_caches_are_no_clips(
-        self, tmp_path: Path, write_clips: WriteClips
+        self, tmp_path: Path, write_clips: WriteClips, caplog: pytest.LogCaptureFixture
     ) -> None:
+        caplog.set_level("INFO")
         write_clips(tmp_path, 1)
         (tmp_path / "._000.wav").write_bytes(b"resource fork")
-        for folder in (".trash", "convert/16000", "embeddings/vggish", "embedding/panns", "stats"):
+        for folder in (
+            ".trash",
+            "convert/16000",
+            "kernel_stats/vggish",
+            "embedding/panns",
+            "stats",
+        ):
             write_clips(tmp_path / folder, 1)
         (tmp_path / "notes.txt").write_text("no audio")
+        assert [f.name for f in find_audio(tmp_path, caches_expected=True)] == ["000.wav"]
+        assert caplog.messages == []
         assert [f.name for f in find_audio(tmp_path)] == ["000.wav"]
+        found = "convert, embedding, kernel_stats, stats"
+        assert caplog.messages == [f"{tmp_path}: {found} left out as other tools' caches"]
 
     def test_a_root_of_such_a_name_is_searched(
         self, tmp_path: Path, write_clips: WriteClips

@@ -179,6 +179,7 @@ def test_methods(
     ):
         assert words in out, words
     assert "kilgour" not in out
+    assert "was not computed" not in out
     monkeypatch.setattr("sys.stdin", io.StringIO(target.read_text()))
     assert run(methods_main, "-") == 0
     assert capsys.readouterr().out == out
@@ -191,6 +192,16 @@ def test_methods(
     cited = re.findall(r"\\cite\{([^}]*)\}", paragraph)
     assert cited == ["jeong2026otad", "chung2025kad", "plakal2019yamnet"]
     assert all(f"{{{key}," in entries for key in cited)
+
+
+def test_methods_say_that_there_is_no_floor(
+    folders: Folders, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = tmp_path / "run.json"
+    run(score_main, "logmel", *folders, "--fad", "--json", target)
+    capsys.readouterr()
+    assert run(methods_main, target) == 0
+    assert "one distribution score at these sizes was not computed" in capsys.readouterr().out
 
 
 def test_every_encoder_is_cited() -> None:

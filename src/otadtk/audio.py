@@ -23,7 +23,9 @@ LIBSNDFILE_SUFFIXES = frozenset(
 PYAV_SUFFIXES = frozenset({".m4a", ".aac", ".webm", ".mp4"})
 AUDIO_SUFFIXES = LIBSNDFILE_SUFFIXES | PYAV_SUFFIXES
 
-CACHE_FOLDERS = frozenset({"convert", "embeddings", "embedding", "fad_stats", "kad_stats", "stats"})
+CACHE_FOLDERS = frozenset(
+    {"convert", "embeddings", "embedding", "fad_stats", "kernel_stats", "stats"}
+)
 """Where kadtk, fadtk and otadtk 0.1.2 keep their caches, converted audio among them."""
 
 SILENCE_PEAK = 1e-4
@@ -89,18 +91,23 @@ class Audit:
         return tuple(name for name, found in checks.items() if found)
 
 
-def find_audio(place: Path, *, recursive: bool = True) -> list[Path]:
+def find_audio(place: Path, *, recursive: bool = True, caches_expected: bool = False) -> list[Path]:
     """Audio files below a folder in a stable order, or the file itself; see ``list_audio``."""
-    return [place / name for name in list_audio(place, recursive=recursive)]
+    names = list_audio(place, recursive=recursive, caches_expected=caches_expected)
+    return [place / name for name in names]
 
 
-def list_audio(place: Path, *, recursive: bool = True) -> list[str]:
+def list_audio(place: Path, *, recursive: bool = True, caches_expected: bool = False) -> list[str]:
     """The names of the audio files below a folder in a stable order; of a file, ``[""]``.
 
-    Hidden files and the cache folders of kadtk, fadtk and otadtk 0.1.2 are passed over; symbolic
-    links are followed, each folder once. Names are text: a million of them take 0.1 GB.
+    Hidden files and the cache folders of kadtk, fadtk and otadtk 0.1.2 are passed over, the latter
+    with a word in the log unless they are expected; symbolic links are followed, each folder once.
+    Names are text: a million of them take 0.1 GB.
     """
-    found = _remote_names(place, recursive) if is_remote(place) else _local_names(place, recursive)
+    if is_remote(place):
+        found = _remote_names(place, recursive)
+    else:
+        found = _local_names(place, recursive, caches_expected)
     if found is None:
         raise AudioError(f"There is no file or folder {url_of(place)}.")
     # folder by folder: no character of a name sorts before this separator
@@ -114,10 +121,10 @@ def list_audio(place: Path, *, recursive: bool = True) -> list[str]:
     return names
 
 
-def _local_names(place: Path, recursive: bool) -> Iterable[str] | None:
+def _local_names(place: Path, recursive: bool, caches_expected: bool) -> Iterable[str] | None:
     if place.is_file():
         return [""]
-    return _walk(place, recursive) if place.is_dir() else None
+    return _walk(place, recursive, caches_expected) if place.is_dir() else None
 
 
 def _remote_names(place: Path, recursive: bool) -> Iterable[str] | None:
@@ -141,10 +148,10 @@ def _is_audio(name: str) -> bool:
 
 def holds_audio(folder: Path) -> bool:
     """Whether there is an audio file below a folder."""
-    return next(_walk(folder, recursive=True), None) is not None
+    return next(_walk(folder, recursive=True, caches_expected=True), None) is not None
 
 
-def _walk(root: Path, recursive: bool) -> Iterator[str]:
+def _walk(root: Path, recursive: bool, caches_expected: bool) -> Iterator[str]:
     seen: set[tuple[int, int]] = set()
     for folder, subfolders, names in os.walk(root, followlinks=True):
         status = Path(folder).stat()
@@ -152,9 +159,10 @@ def _walk(root: Path, recursive: bool) -> Iterator[str]:
             subfolders.clear()
             continue
         seen.add((status.st_dev, status.st_ino))
-        caches = [name for name in subfolders if name in CACHE_FOLDERS]
-        for cache in caches:
-            logger.info("%s is taken for another tool's cache and left out", Path(folder) / cache)
+        caches = sorted(CACHE_FOLDERS.intersection(subfolders))
+        if caches and not caches_expected:
+            what = "%s: %s left out as other tools' caches"
+            logger.info(what, folder, ", ".join(caches))
         kept = [n for n in subfolders if n not in CACHE_FOLDERS and not n.startswith(".")]
         subfolders[:] = sorted(kept) if recursive else []
         within = Path(folder).relative_to(root)

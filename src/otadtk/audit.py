@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from otadtk.audio import NOT_FINITE, SILENCE_PEAK, Audit
 from otadtk.embed import BadClip, EmbeddingSet
+from otadtk.errors import UsageError
 from otadtk.neighbours import nearest_within, usual_nearest_distance
 
 NEAR = 0.15
@@ -109,6 +110,12 @@ def audit_sets(
 
     ``minimum_seconds`` is the length below which the encoder has to pad a clip.
     """
+    widths = reference.vectors.shape[1], evaluated.vectors.shape[1]
+    if widths[0] != widths[1]:
+        raise UsageError(
+            f"The reference set has {widths[0]} dimensions and the evaluated one {widths[1]}: "
+            f"they are of different encoders."
+        )
     return PairAudit(
         reference=_audit_set(reference, minimum_seconds),
         evaluated=_audit_set(evaluated, minimum_seconds),

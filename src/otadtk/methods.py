@@ -113,6 +113,11 @@ def _score_sentences(document: Mapping[str, Any]) -> list[str]:
                 f"A linear fit in 1/N (R² = {limit['r_squared']:.3f}) extrapolates to "
                 f"{_number(limit['value'])} for infinitely many clips."
             )
+    if all(result["statistics"]["floor"] is None for result in document["results"]):
+        sentences.append(
+            "What two samples of one distribution score at these sizes was not computed: these "
+            "scores are comparable with others of the same numbers of clips only."
+        )
     return sentences
 
 

@@ -50,6 +50,7 @@ def world(tmp_path: Path, write_clips: WriteClips, monkeypatch: pytest.MonkeyPat
     (tmp_path / "table.csv").mkdir()
     (tmp_path / "other.csv").write_text("file,cj\na.wav,1\n")
     np.save(tmp_path / "given.npy", np.ones((3, 128)))
+    np.save(tmp_path / "wide.npy", np.ones((3, 256)))
     (tmp_path / "pickle.pt").write_bytes(b"\x80\x04cos\nsystem\n.")
     return tmp_path
 
@@ -141,6 +142,19 @@ REFUSED = {
         "given given.npy given.npy --on-error skip",
         *(2, "--on-error skip does nothing with embeddings that are given"),
     ),
+    "a cache beside embeddings that are given": (
+        "given given.npy given.npy --fad --import-cache kadtk",
+        *(2, "--import-cache does nothing with embeddings that are given"),
+    ),
+    "embeddings of two encoders": (
+        "given given.npy wide.npy",
+        *(2, "has 128 dimensions and the evaluated one 256"),
+    ),
+    "an audit of two encoders": (
+        "given given.npy wide.npy --audit-only",
+        *(2, "has 128 dimensions and the evaluated one 256"),
+    ),
+    "missing embeddings": ("given given.npy nowhere.npy", 3, "no file or folder nowhere.npy"),
     "scores to stdout": ("logmel ref eval --csv -", 2, "name a file"),
     "two outputs in one file": (
         "logmel ref eval --diag-out x.csv --indiv x.csv",
@@ -183,12 +197,14 @@ REFUSED = {
 def test_refused(world: Path, capsys: pytest.CaptureFixture[str], what: str) -> None:
     arguments, code, words = REFUSED[what]
     before = set(world.rglob("*"))
+    by_argparse = False
     try:
         found = main(arguments.split())
-    except SystemExit as stop:  # argparse
-        found = int(stop.code or 0)
+    except SystemExit as stop:
+        found, by_argparse = int(stop.code or 0), True
     out, err = capsys.readouterr()
     assert found == code, err
+    assert not by_argparse or err.count("\n") == 2, "one line of usage, one of what is wrong"
     assert words in err
     assert "Traceback" not in err
     assert out == "", "no score is printed"

@@ -31,15 +31,15 @@ class Ramp(Encoder):
 
     def __init__(self, name: str, step: int) -> None:
         super().__init__(get_spec(name), CPU)
-        self.step = step
+        self.step = self.length = step
         self.seen: list[int] = []
 
     def encode_segments(self, segments: list[torch.Tensor]) -> list[Encoding]:  # type: ignore[override]
         self.seen += [len(segment) for segment in segments]
         found = []
         for segment in segments:
-            starts = range(0, max(1, len(segment) - self.step + 1), self.step)
-            means = torch.stack([segment[s : s + self.step].mean() for s in starts])
+            starts = range(0, max(1, len(segment) - self.length + 1), self.step)
+            means = torch.stack([segment[s : s + self.length].mean() for s in starts])
             found.append(Encoding(means[:, None], torch.ones(len(means))))
         return found
 
@@ -83,6 +83,30 @@ def test_openl3_every_half_second() -> None:
     assert torch.allclose(
         found, inner.encode_segments([torch.linspace(0, 1, 96_000)])[0].frames[::5, 0], atol=1e-3
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "whose", "step", "seconds", "frames"),
+    [
+        ("encodec", "fadtk", 320, 0.6, 45),
+        ("encodec", "fadtk", 320, 1.2, 90),
+        ("encodec", "kadtk", 320, 1.2, 1),
+        ("clap", "kadtk", 480_000, 0.6, 1),
+        ("clap", "fadtk", 480_000, 1.2, 2),
+        ("openl3", "kadtk", 4_800, 0.6, 2),
+        ("openl3", "kadtk", 4_800, 1.2, 3),
+        ("vggish", "fadtk", 15_360, 0.6, 1),
+    ],
+)
+def test_short_clips_are_as_long_as_there(
+    name: str, whose: str, step: int, seconds: float, frames: int
+) -> None:
+    """The numbers are those that the two tools give; clips of ours are filled up to 1.5 s."""
+    encoder, inner = framed(name, whose, step)
+    if name == "openl3":  # its frames are of 1 s
+        inner.length = 48_000
+    samples = np.ones(round(seconds * encoder.spec.sample_rate), dtype=np.float32)
+    assert len(encoder.encode_frames(samples, encoder.spec.sample_rate)) == frames
 
 
 def test_vggish_without_its_final_relu() -> None:
@@ -139,6 +163,12 @@ def test_frames_on_the_command_line(
         out, err = capsys.readouterr()
         assert out.split()[1] == f"{distance(x, y):.6f}"
         assert f"{len(x)} frames of logmel@own" in err
+    table = tmp_path / "scores.csv"
+    for flags in (["--frames", "own"], []):
+        assert score(["logmel", *pair, "--fad", *flags, "--csv", str(table)]) == 0
+    models = [line.split(",")[1] for line in table.read_text().splitlines()]
+    assert models == ["model", "logmel@own", "logmel"]
+    capsys.readouterr()
     assert score(["logmel", *pair, "--frames", "own"]) == 2
     assert "belong to FAD and KAD" in capsys.readouterr().err
     assert score(["logmel", *pair, "--fad", "--frames", "kadtk"]) == 2
@@ -165,7 +195,9 @@ def vggish_frames() -> Iterator[Callable[[EncoderSpec], LazyEncoder]]:
 
 
 def test_kadtk_layout_and_back(
-    folders: Folders, vggish_frames: Callable[[EncoderSpec], LazyEncoder]
+    folders: Folders,
+    vggish_frames: Callable[[EncoderSpec], LazyEncoder],
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     spec = with_frames(get_spec("vggish"), "kadtk")
     for folder in folders:
@@ -174,6 +206,10 @@ def test_kadtk_layout_and_back(
         assert written[0] == folder / "embeddings" / "vggish" / "000.npy"
         array = np.load(written[0])
         assert (array.dtype, array.shape) == (np.float16, (3, 128))
+    assert caplog.messages == []
+    (folders[1] / "kernel_stats" / "vggish").mkdir(parents=True)
+    write_kadtk_layout(embedded, spec)
+    assert f"until you remove {folders[1] / 'kernel_stats' / 'vggish'}" in caplog.text
     read = FAD("vggish", import_cache="kadtk").embed(folders[0])
     assert read.frames is not None
     assert len(read.frames) == 24
@@ -203,6 +239,40 @@ def test_published_statistics_against_a_cache(folders: Folders, tmp_path: Path) 
     found = FAD("vggish", import_cache="fadtk").score(tmp_path / "ref.npz", folders[1])
     expected = compute_fad(reference, frames.reshape(-1, 128).astype(np.float32))
     assert found == pytest.approx(expected, rel=1e-4)
+
+
+def test_statistics_of_a_tool_are_of_its_frames(
+    tmp_path: Path, rng: np.random.Generator, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A folder ``stats/<model>`` is fadtk's, ``fad_stats/<model>`` kadtk's; any other is nobody's."""
+    values = rng.normal(size=(300, 128))
+    places = [tmp_path / name for name in ("stats/vggish", "fad_stats/vggish", "mine/vggish")]
+    for place in places:
+        place.mkdir(parents=True)
+        np.save(place / "mu.npy", values.mean(axis=0))
+        np.save(place / "cov.npy", np.cov(values.T))
+    of_fadtk, of_kadtk, mine = map(str, places)
+    assert score(["vggish", of_fadtk, mine, "--fad"]) == 2
+    assert "statistics of fadtk's frames: add --frames fadtk" in capsys.readouterr().err
+    assert score(["vggish", of_kadtk, mine, "--fad", "--frames", "fadtk"]) == 2
+    assert "add --frames kadtk" in capsys.readouterr().err
+    assert score(["encodec", of_fadtk, mine, "--fad", "--frames", "fadtk"]) == 2
+    assert "of fadtk's 'vggish', not of 'encodec' (encodec-emb)" in capsys.readouterr().err
+    assert score(["vggish", of_fadtk, mine, "--fad", "--frames", "fadtk"]) == 0
+    assert score(["vggish", mine, mine, "--fad"]) == 0
+    assert score(["given", of_fadtk, mine, "--fad"]) == 0
+
+
+def test_caches_without_their_audio_are_not_taken_for_embeddings(tmp_path: Path) -> None:
+    """Statistics of 128 dimensions have the shape of 128 frames."""
+    for name in ("embeddings/vggish/a", "fad_stats/vggish/cov"):
+        path = tmp_path / f"{name}.npy"
+        path.parent.mkdir(parents=True)
+        np.save(path, np.ones((128, 128), dtype=np.float16))
+    metric = FAD("vggish", frames="kadtk")
+    with pytest.raises(AudioError, match=r"no audio, .* such as .*embeddings/vggish\."):
+        metric.embed(tmp_path)
+    assert len(metric.embed(tmp_path / "embeddings" / "vggish").points) == 128
 
 
 def test_cache_of_otadtk_012(folders: Folders, rng: np.random.Generator) -> None:

@@ -39,6 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="otadtk-embeds",
+        usage="%(prog)s -m MODEL [MODEL ...] -d DIR [DIR ...] [options]",
         description="Embed folders of audio into the cache that otadtk scores from.",
         epilog=EXIT_CODES,
     )

@@ -125,11 +125,13 @@ def check_source_options(options: argparse.Namespace, places: Sequence[Path]) ->
     """The same for what belongs to embedding, where nothing is embedded."""
     from otadtk.sources import holds_embeddings
 
-    why = f"--import-cache {options.import_cache}"
-    if options.import_cache is None:
-        if not all(holds_embeddings(place) for place in places):
+    why = "embeddings that are given"
+    if not all(holds_embeddings(place) for place in places):
+        if options.import_cache is None:
             return
-        why = "embeddings that are given"
+        why = f"--import-cache {options.import_cache}"
+    elif options.import_cache is not None:
+        raise UsageError(f"--import-cache does nothing with {why}; remove it.")
     for flag, given in {
         "--force-emb-encode": options.force_emb_encode,
         "--on-error skip": options.on_error != "fail",

@@ -21,6 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="otadtk-pack",
+        usage="%(prog)s REF [-m MODEL] -o FILE [options]",
         description="Write the embeddings of a reference set, with names, hashes and provenance, "
         "into one file that works as REF anywhere.",
         epilog=EXIT_CODES,

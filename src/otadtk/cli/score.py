@@ -52,6 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="otadtk",
+        usage="%(prog)s MODEL REF EVAL [options]",
         description="How far is a folder of evaluated clips from a folder of reference clips, "
         "and which clips are bad? The score goes to stdout, notes and progress to stderr.",
         epilog=EXIT_CODES,
@@ -227,7 +228,9 @@ def _show_clips(diagnostics: OTADDiagnostics, options: argparse.Namespace) -> No
 def _row(evaluation: Evaluation, options: argparse.Namespace) -> list[object]:
     diagnostics = evaluation.measurement.diagnostics
     variant = diagnostics.variant if diagnostics is not None else ""
-    what = [evaluation.label, options.model, variant, options.ref, options.eval]
+    _, at, whose = evaluation.metric.spec.name.partition("@")  # frames are no clips
+    model = f"{options.model}{at}{whose}"
+    what = [evaluation.label, model, variant, options.ref, options.eval]
     return [*what, evaluation.score, evaluation.seconds]
 
 

@@ -9,7 +9,10 @@ What the two tools do with a clip, by model:
     openl3        kadtk   frames of 1 s every 0.5 s
     panns*        kadtk   the whole clip as one frame
 
-Their caches hold float16, so their frames are rounded to it here too.
+Short clips stay as short as they are, but fadtk fills those of VGGish up to 1 s; kadtk fails on
+VGGish below 0.975 s and on EnCodec below 1 s, where one frame is given here. Their caches hold
+float16, so their frames are rounded to it here too. Both resample by torchaudio, then round to 16
+bits; here soxr resamples: 16-bit audio at the encoder's rate gives the same frames.
 """
 
 from __future__ import annotations
@@ -47,12 +50,15 @@ def with_frames(spec: EncoderSpec, whose: str) -> EncoderSpec:
             f"{whose} has no frames of {spec.name!r}: choose from {', '.join(known)}, or compare "
             f"the encoder's own frames with --frames {OWN}."
         )
+    # the two tools take clips whole and, but for VGGish, as short as they are
+    as_ours = whose == OWN or spec.name == "vggish"
     whole = replace(
         spec,
         name=f"{spec.name}@{whose}",
         loader="otadtk.encoders.frames:load",
-        preprocessing=f"{spec.preprocessing}; frames of {whose} 1",
-        segment_samples=spec.segment_samples if whose == OWN or spec.name == "vggish" else None,
+        preprocessing=f"{spec.preprocessing}; frames of {whose} {1 if as_ours else 2}",
+        minimum_samples=spec.minimum_samples if as_ours else 1,
+        segment_samples=spec.segment_samples if as_ours else None,
         identity=spec.identity,
     )
     companions[whole.fingerprint] = spec, whose

@@ -9,8 +9,8 @@ from otadtk.audio import holds_audio
 from otadtk.embed import EmbeddingSet, LazyEncoder, OnError, embed
 from otadtk.encoders.given import GIVEN
 from otadtk.engine import Engine
-from otadtk.errors import UsageError
-from otadtk.places import place_of
+from otadtk.errors import AudioError, UsageError
+from otadtk.places import is_remote, place_of
 from otadtk.sources.arrays import read_array_folder, read_npy_file, read_npz_file
 from otadtk.sources.caches import read_cache
 from otadtk.sources.pack import PACK_SUFFIX, read_pack
@@ -52,6 +52,8 @@ def load_set(
         if import_cache is not None:
             return read_cache(place, spec, import_cache, recursive=recursive)
     if spec.name == GIVEN.name:
+        if isinstance(place, Path) and not is_remote(place) and not place.exists():
+            raise AudioError(f"There is no file or folder {place}.")
         raise UsageError(f"The model {GIVEN.name!r} takes embeddings, and {place} holds none.")
     return embed(
         *(place, encoder, store),

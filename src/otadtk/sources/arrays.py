@@ -15,11 +15,12 @@ import numpy as np
 from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
+from otadtk.audio import CACHE_FOLDERS
 from otadtk.embed import EmbeddingSet
 from otadtk.encoders import EncoderSpec
 from otadtk.errors import AudioError, UsageError
 from otadtk.sources.given import check_encoder, check_vectors, given_set
-from otadtk.sources.moments import find_moments, moments_set
+from otadtk.sources.moments import check_statistics_folder, find_moments, moments_set
 
 _HEADERS = {
     (1, 0): npy_format.read_array_header_1_0,
@@ -59,8 +60,16 @@ def read_npz_file(path: Path, spec: EncoderSpec, frames: str | None) -> Embeddin
 
 def read_array_folder(place: Path, spec: EncoderSpec, frames: str | None) -> EmbeddingSet:
     """One ``.npy`` file for each clip, a vector or, by frames, a row for each frame."""
-    files = sorted(place.rglob("*.npy"), key=lambda file: file.relative_to(place).parts)
+    everything = sorted(place.rglob("*.npy"), key=lambda file: file.relative_to(place).parts)
+    # what other tools keep beside audio: statistics too, which look like frames
+    files = [f for f in everything if CACHE_FOLDERS.isdisjoint(f.relative_to(place).parts)]
+    if not files:
+        raise AudioError(
+            f"{place} has no audio, only what other tools have cached: give the folder of one "
+            f"model, such as {everything[0].parent}."
+        )
     if [file.name for file in files] == ["cov.npy", "mu.npy"]:
+        check_statistics_folder(place, spec, frames)
         covariance, mean = (load_npy(file) for file in files)
         return moments_set(place, mean, covariance, spec)
     clips = [check_vectors(np.atleast_2d(load_npy(file)), file, spec) for file in files]

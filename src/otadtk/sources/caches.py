@@ -32,6 +32,7 @@ _LAYOUTS = {
     "otadtk-0.1.2": ("embedding", OTADTK_NAMES, False),
 }
 CACHES = tuple(_LAYOUTS)
+_KADTK_STATISTICS = ("fad_stats", "kernel_stats")
 _SHOWN = 5
 
 
@@ -40,7 +41,7 @@ def read_cache(
 ) -> EmbeddingSet:
     """The set that a tool cached for the audio of a folder; every clip must be there, once."""
     folder, model, by_frames = _layout(spec, tool)
-    files = find_audio(place, recursive=recursive)
+    files = find_audio(place, recursive=recursive, caches_expected=True)
     entries = _entries(files, folder, model)
     missing = [file for file, entry in entries.items() if not entry.is_file()]
     if missing:
@@ -74,6 +75,14 @@ def write_kadtk_layout(embedded: EmbeddingSet, spec: EncoderSpec) -> list[Path]:
         entry.parent.mkdir(parents=True, exist_ok=True)
         with replacing(entry) as file:
             file.write(content.getvalue())
+    for folder_of_clips in dict.fromkeys(file.parent for file in embedded.files):
+        kept = [folder_of_clips / kind / model for kind in _KADTK_STATISTICS]
+        if older := [str(place) for place in kept if place.exists()]:
+            logger.warning(
+                "kadtk scores from what it kept of earlier embeddings, not from these, until you "
+                "remove %s",
+                " and ".join(older),
+            )
     return list(entries.values())
 
 

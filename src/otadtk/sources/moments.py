@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from otadtk.embed import EmbeddingSet
 from otadtk.encoders import EncoderSpec
+from otadtk.encoders.given import GIVEN
 from otadtk.errors import AudioError, UsageError
-from otadtk.sources.names import FADTK_NAMES, plain_name
+from otadtk.sources.names import FADTK_NAMES, KADTK_NAMES, plain_name
 
+_STATISTICS = {"stats": ("fadtk", FADTK_NAMES), "fad_stats": ("kadtk", KADTK_NAMES)}
 _COVARIANCES = ("cov", "sigma")
 Moments = tuple[NDArray[Any], NDArray[Any]]
 
@@ -34,9 +36,30 @@ def find_moments(
             f"{path} has no statistics of {plain_name(spec)!r} ({name or 'fadtk has no such model'}); "
             f"it has: {', '.join(models)}."
         )
-    if frames != "fadtk":
-        raise UsageError(f"{path} has statistics of fadtk's frames: add --frames fadtk.")
+    _check_frames(path, "fadtk", frames)
     return arrays[f"{name}.mu"], arrays[f"{name}.cov"]
+
+
+def check_statistics_folder(place: Path, spec: EncoderSpec, frames: str | None) -> None:
+    """Nothing, unless kadtk or fadtk wrote the folder for another model or for frames not asked for.
+
+    They keep them as ``stats/<model>`` (fadtk) and ``fad_stats/<model>`` (kadtk).
+    """
+    tool, names = _STATISTICS.get(place.absolute().parent.name, ("", {}))
+    if not tool or spec.name == GIVEN.name:
+        return
+    name = names.get(plain_name(spec))
+    if place.name != name:
+        raise UsageError(
+            f"{place} has statistics of {tool}'s {place.name!r}, not of {plain_name(spec)!r} "
+            f"({name or f'{tool} has no such model'})."
+        )
+    _check_frames(place, tool, frames)
+
+
+def _check_frames(place: Path, tool: str, frames: str | None) -> None:
+    if frames != tool:
+        raise UsageError(f"{place} has statistics of {tool}'s frames: add --frames {tool}.")
 
 
 def moments_set(
