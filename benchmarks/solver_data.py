@@ -6,6 +6,7 @@ import hashlib
 from pathlib import Path
 
 import numpy as np
+import torch
 from tqdm import tqdm
 
 from otadtk import get_encoder
@@ -21,6 +22,7 @@ def load_embeddings(data: Path) -> np.ndarray:
     key = hashlib.sha256(names.encode()).hexdigest()[:16]
     kept = Path(__file__).resolve().parent.parent / "build" / f"patches-{key}.npy"
     if not kept.exists():
+        torch.set_num_threads(1)  # two that wait for each other on busy cores crawl
         encoder = get_encoder("yamnet")
         rate = encoder.spec.sample_rate
         patches = []
