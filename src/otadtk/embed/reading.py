@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from otadtk.audio import AudioReader, Audit
 from otadtk.encoders import EncoderSpec
 from otadtk.errors import AudioError
-from otadtk.places import fetched
+from otadtk.places import fetched, is_remote
 from otadtk.store import EmbeddingStore, Kind, StoredClip
 
 AHEAD_BYTES = 64 << 20
@@ -58,6 +58,8 @@ class Bad:
     """The file cannot be scored, and nothing follows."""
 
     reason: str
+    unreachable: bool = False
+    """Whether that may be the fault of a service that does not answer."""
 
 
 Part = Opened | Segment | Ended | Bad
@@ -105,7 +107,9 @@ class FileReader:
                 local = stack.enter_context(fetched(path))
                 status, digest = _time_and_size(local), _digest(local)
             except OSError as error:
-                yield Bad(f"it cannot be read: {error.strerror}")
+                own = isinstance(error, (FileNotFoundError, PermissionError))
+                reason = f"it cannot be read: {error.strerror}"
+                yield Bad(reason, unreachable=is_remote(path) and not own)
                 return
             stored = tuple(self._stored(digest, spec) for spec in self.specs)
             yield Opened(digest, stored)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from otadtk.audio import Audit
 from otadtk.embed.lazy import LazyEncoder
 from otadtk.embed.reading import Bad, Ended, File, FileReader, Opened, Part
+from otadtk.errors import AudioError
 from otadtk.store import EmbeddingStore, Kind, StoredClip
 
 if TYPE_CHECKING:
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 BATCH_SECONDS = 60.0
 """How much audio a worker collects before it calls the network."""
+_UNREACHABLE_IN_A_ROW = 5
+"""Files of a service that does not answer, each after retries of its own, before a worker stops."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,7 @@ class _Pass:
         self._work = work
         self._pending: list[list[tuple[_OpenClip, torch.Tensor]]] = [[] for _ in work.encoders]
         self._finished: list[tuple[int, Record]] = []
+        self._unreachable = 0
 
     def records(self, files: Iterator[tuple[int, File]]) -> Iterator[tuple[int, Record]]:
         """The record of each file, when the last of its clips is stored."""
@@ -122,14 +126,25 @@ class _Pass:
                 count = len(part.stored)
                 file = _OpenFile(index, part.digest, list(part.stored), [False] * count)
                 clips = [_OpenClip(file, number) for number in range(count)]
+                self._unreachable = 0
                 self._finish_if_complete(file)
             elif isinstance(part, Bad):
-                self._finished.append((index, Record(reason=part.reason)))
+                self._leave_out(index, part)
             elif isinstance(part, Ended):
                 clips[part.number].audit = part.audit
                 self._store_if_complete(clips[part.number])
             else:
                 self._add(clips[part.number], part.samples)
+
+    def _leave_out(self, index: int, bad: Bad) -> None:
+        """Record a bad file; when it is the service that is bad, stop instead of trying them all."""
+        self._unreachable = self._unreachable + 1 if bad.unreachable else 0
+        if self._unreachable >= _UNREACHABLE_IN_A_ROW:
+            raise AudioError(
+                f"{self._unreachable} files in a row could not be fetched, the last one because "
+                f"{bad.reason}. What is embedded is kept: start again when the service answers."
+            )
+        self._finished.append((index, Record(reason=bad.reason)))
 
     def _add(self, clip: _OpenClip, samples: NDArray[np.float32]) -> None:
         """Let a segment wait for its network, and run that if enough do."""
