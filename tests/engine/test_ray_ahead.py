@@ -46,24 +46,24 @@ def test_other_nodes_decode_and_the_store_is_the_same(
     encoders = [LazyEncoder(get_spec(name)) for name in ("logmel", "yamnet")]
     far, near = EmbeddingStore(tmp_path / "far"), EmbeddingStore(tmp_path / "near")
     embed(sorted(clips.glob("00*.wav")), encoders[0], far)
-    there, here = ({"engine": engine} for engine in (RayEngine(num_actors=1, **how), None))
-    with there["engine"] as engine:
-        found = fill_store(clips, encoders, far, on_error="skip", **there)
+    with RayEngine(num_actors=1, **how) as engine:
+        found = fill_store(clips, encoders, far, on_error="skip", engine=engine)
         assert found.encoded == (32, 42)
         summary = engine.summary
         assert summary is not None
         assert sum(summary.ahead.values()) > 0
         assert not set(summary.ahead) & set(summary.nodes), "the actor's node has no CPU free"
         assert "decoded ahead on" in summary.describe("clip", 0)
-        assert fill_store(clips, encoders, far, on_error="skip", **there).encoded == (0, 0)
-        sets = embed(clips, encoders[1], far, on_error="skip", **there)
-    same = fill_store(clips, encoders, near, on_error="skip", **here)
+        again = fill_store(clips, encoders, far, on_error="skip", engine=engine)
+        assert again.encoded == (0, 0)
+        from_far = embed(clips, encoders[1], far, on_error="skip", engine=engine)
+    same = fill_store(clips, encoders, near, on_error="skip")
     assert found.bad == same.bad
     assert [clip.path.name for clip in found.bad] == ["empty.wav", "nan.wav"]
     assert stored(tmp_path / "far") == stored(tmp_path / "near")
-    local = embed(clips, encoders[1], near, on_error="skip", **here)
-    assert np.array_equal(sets.vectors, local.vectors)
-    assert (sets.audits, sets.digests) == (local.audits, local.digests)
+    from_near = embed(clips, encoders[1], near, on_error="skip")
+    assert np.array_equal(from_far.vectors, from_near.vectors)
+    assert (from_far.audits, from_far.digests) == (from_near.audits, from_near.digests)
 
 
 def test_memory_of_what_is_read_ahead_is_bounded(
@@ -194,11 +194,9 @@ class Other:
         return True
 
 
-def test_tasks_without_effect_are_refused(
+def test_tasks_without_a_free_cpu_are_refused(
     cluster: Any, tmp_path: Path, clips: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = ["-m", "logmel", "-d", str(clips), "--cache-dir", str(tmp_path / "s")]
-    assert embeds([*command, "--decode", "tasks"]) == 2
-    assert "--decode belongs to --engine ray" in capsys.readouterr().err
     assert embeds([*command, "--engine", "ray", "--decode", "tasks"]) == 2
-    assert "needs CPUs beside those of the actors" in capsys.readouterr().err
+    assert "needs CPUs beside those of the actors, 3 of 1 CPU" in capsys.readouterr().err
