@@ -1,7 +1,7 @@
 """Measures what docs/scale.md says: Ray against threads, a million names, and a forecast.
 
-    python benchmarks/scale.py [overhead] [listing] [exchange] [forecast] [--write docs/scale.md]
-        [--clips 5000] [--turns 3] [--files 1000000]
+    python benchmarks/scale.py [overhead] [listing] [exchange] [decoding] [forecast]
+        [--write docs/scale.md] [--clips 5000] [--turns 3] [--files 1000000]
 
 Results are kept in build/scale.json, so that the parts can be measured one by one; --write puts all
 of them between the markers of the document.
@@ -12,6 +12,7 @@ its actors and both encoders have been warmed up. Ray's workers run at the nicen
 listing: names of empty files, through all that otadtk-embeds does on the driver of a Ray cluster;
 only the work of the actors is replaced by one that opens nothing.
 exchange: see scale_exchange.py.
+decoding: see scale_decoding.py.
 forecast: see scale_forecast.py.
 """
 
@@ -43,7 +44,7 @@ from otadtk.synthesis import KINDS, synthesise
 
 KEPT = Path(__file__).resolve().parent.parent / "build" / "scale.json"
 START, END = "<!-- measured: begin -->", "<!-- measured: end -->"
-PARTS = ("overhead", "listing", "exchange", "forecast")
+PARTS = ("overhead", "listing", "exchange", "decoding", "forecast")
 MODEL = "yamnet"
 WARM_UP = 200
 
@@ -159,6 +160,10 @@ def sentences(kept: dict[str, Any]) -> list[str]:
         from scale_exchange import told
 
         out += ["", *told(kept["exchange"])]
+    if "decoding" in kept:
+        from scale_decoding import told as told_of_decoding
+
+        out += ["", *told_of_decoding(kept["decoding"])]
     if "forecast" in kept:
         from scale_forecast import tables
 
@@ -198,6 +203,10 @@ def main() -> None:
             from scale_exchange import exchange
 
             kept[part] = exchange()
+        elif part == "decoding":
+            from scale_decoding import decoding
+
+            kept[part] = decoding()
         else:
             from scale_forecast import forecast
 

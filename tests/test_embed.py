@@ -57,7 +57,7 @@ def test_warm_run_neither_decodes_nor_builds(
     write_clips(tmp_path / "clips", 9)
     store = EmbeddingStore(tmp_path / "s")
     cold = embed(tmp_path / "clips", logmel(), store, workers=workers)
-    monkeypatch.setattr("otadtk.embed.work.AudioReader", None)
+    monkeypatch.setattr("otadtk.embed.reading.AudioReader", None)
     warm = embed(tmp_path / "clips", NoEncoder(get_spec("logmel")), store, workers=workers)
     assert np.array_equal(cold.vectors, warm.vectors)
     assert warm.audits == cold.audits
@@ -161,7 +161,7 @@ def test_file_that_changes_while_it_is_read(
     tmp_path: Path, write_clips: WriteClips, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (file,) = write_clips(tmp_path / "clips", 1)
-    from otadtk.embed import work as module
+    from otadtk.embed import reading as module
 
     def slow_digest(path: Path) -> str:
         digest = original(path)

@@ -15,7 +15,7 @@ from otadtk.cli.embeds import main as embeds
 from otadtk.embed import LazyEncoder, embed
 from otadtk.encoders import get_spec
 from otadtk.errors import AudioError, UsageError
-from otadtk.places import is_remote, place_of, url_of
+from otadtk.places import is_remote, place_of, url_of, write_if_absent
 from otadtk.store import EmbeddingStore, StoredClip
 
 WriteClips = Callable[..., list[Path]]
@@ -117,6 +117,40 @@ def test_service_that_fails(far_clips: Path, memory: Any, monkeypatch: pytest.Mo
     clip = StoredClip(np.ones(3, dtype=np.float32), Audit(1.0, 16_000, 1, 0.5, 0.0))
     with pytest.raises(UsageError, match=r"memory://store cannot be written.*token expired"):
         store.put(AUDIO, ENCODER, clip)
+
+
+@pytest.mark.parametrize("on_error", ["fail", "skip"])
+def test_service_that_stops_answering(
+    tmp_path: Path, far_clips: Path, memory: Any, monkeypatch: pytest.MonkeyPatch, on_error: Any
+) -> None:
+    for number in range(20):
+        memory.pipe_file(f"/clips/more-{number}.wav", memory.cat_file("/clips/000.wav"))
+    fetch, asked = type(memory).get_file, []
+
+    def stopping(system: Any, name: str, *rest: Any, **options: Any) -> None:
+        asked.append(name)
+        if len(asked) > 3:
+            raise TimeoutError(110, "Connection timed out")
+        fetch(system, name, *rest, **options)
+
+    monkeypatch.setattr(type(memory), "get_file", stopping)
+    encoder, store = LazyEncoder(get_spec("logmel")), EmbeddingStore(tmp_path / "s")
+    with pytest.raises(AudioError, match=r"5 files in a row .* Connection timed out\. What is"):
+        embed(far_clips, encoder, store, workers=1, on_error=on_error)
+    assert len(asked) == 8
+
+
+def test_no_bucket_is_made_by_mistake(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Buckets:
+        def pipe_file(self, name: str, content: bytes, mode: str = "overwrite") -> None:
+            raise FileNotFoundError(2, "The specified bucket does not exist")
+
+        def exists(self, name: str) -> bool:
+            return False
+
+    monkeypatch.setattr("otadtk.places._system", lambda path: (Buckets(), "bukcet/entry"))
+    with pytest.raises(FileNotFoundError, match="bucket does not exist"):
+        write_if_absent(Path("s3://bukcet/entry"), b"content")
 
 
 def test_unknown_protocol() -> None:

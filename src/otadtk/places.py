@@ -80,7 +80,10 @@ def write_if_absent(path: Path, content: bytes) -> None:
                 if system.cat_file(name) == content:
                     return
                 break
-            except FileNotFoundError:  # a place with real folders
+            except FileNotFoundError:  # a place with real folders, or a bucket that is not there
+                bucket = name.partition("/")[0]
+                if bucket and not system.exists(bucket):  # a slip of the pen makes none
+                    raise
                 system.makedirs(system._parent(name), exist_ok=True)
             except (NotImplementedError, ValueError, TypeError):  # it cannot refuse
                 break

@@ -261,6 +261,6 @@ def test_unreadable_file(
     def forbidden(path: Path) -> str:
         raise PermissionError(13, "Permission denied")  # root, as tests may run, reads everything
 
-    monkeypatch.setattr("otadtk.embed.work._digest", forbidden)
+    monkeypatch.setattr("otadtk.embed.reading._digest", forbidden)
     assert main(["logmel", "ref", "eval"]) == 3
     assert "Permission denied" in capsys.readouterr().err

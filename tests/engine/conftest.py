@@ -12,6 +12,7 @@ import pytest
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 - Ray's 15 starves on a busy machine
 os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # what binds all nodes to loopback
+os.environ["RAY_health_check_period_ms"] = "500"  # noqa: SIM112 - a killed node is missed sooner
 
 NODE: dict[str, Any] = {"num_cpus": 1, "object_store_memory": 100_000_000}
 

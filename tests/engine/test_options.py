@@ -21,7 +21,9 @@ from otadtk.engine.batches import Queue
 from otadtk.errors import OtadtkError
 
 
-@pytest.mark.parametrize("flag", ["--ray-address=auto", "--num-actors=2", "--batch-size=8"])
+@pytest.mark.parametrize(
+    "flag", ["--ray-address=auto", "--num-actors=2", "--batch-size=8", "--decode=tasks"]
+)
 @pytest.mark.parametrize("command", ["embeds", "score", "compare", "experiments"])
 def test_ray_options_without_ray(
     command: str, flag: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -91,7 +91,7 @@ def test_poison_file_is_given_up_and_reported(
     encoder = LazyEncoder(get_spec(slow_encoder[0]))
     store = EmbeddingStore(tmp_path / "far")
     with (
-        RayEngine(num_actors=1, gpus_per_actor=gpus) as engine,
+        RayEngine(num_actors=1, gpus_per_actor=gpus, decode="actors") as engine,
         pytest.raises(AudioError, match=r"1 of 12 files.*004.wav: its worker died 3 times"),
     ):
         embed(tmp_path / "clips", encoder, store, engine=engine)

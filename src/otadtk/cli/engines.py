@@ -12,7 +12,7 @@ from otadtk.errors import UsageError
 if TYPE_CHECKING:
     from otadtk.engine import Engine
 
-_RAY_ONLY = ("ray_address", "num_actors", "gpus_per_actor", "batch_size")
+_RAY_ONLY = ("ray_address", "num_actors", "gpus_per_actor", "batch_size", "decode")
 
 
 def add_engine_options(parser: argparse.ArgumentParser) -> None:
@@ -45,6 +45,12 @@ def add_engine_options(parser: argparse.ArgumentParser) -> None:
         metavar="B",
         help="clips that an actor gets at once (default: 64)",
     )
+    group.add_argument(
+        *("--decode",),
+        choices=["tasks", "actors"],
+        help="who decodes audio: the actors, or tasks on CPUs that these leave free (default: tasks "
+        "for actors with GPUs, if there are such CPUs)",
+    )
 
 
 def chosen_engine(options: argparse.Namespace) -> AbstractContextManager[Engine | None]:
@@ -63,4 +69,5 @@ def chosen_engine(options: argparse.Namespace) -> AbstractContextManager[Engine 
         gpus_per_actor=options.gpus_per_actor or 0.0,
         batch_size=options.batch_size,
         threads=options.workers,
+        decode=options.decode,
     )

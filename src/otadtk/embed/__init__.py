@@ -137,7 +137,10 @@ def fill_store(
 def _records(files: _Files, work: EmbeddingWork, engine: Engine) -> Iterator[tuple[int, Record]]:
     """What became of each file, whoever looked after it."""
     bad = 0
-    for index, found in engine.run(work.worker, files, title=files.title, unit="clip"):
+    runs = engine.run(
+        *(work.worker, files), title=files.title, unit="clip", ahead=work.reader.ahead
+    )
+    for index, found in runs:
         record = Record(reason=found.reason) if isinstance(found, Lost) else found
         bad += record.reason is not None
         yield index, record

@@ -32,6 +32,8 @@ class RunSummary:
     seconds: float = 0.0
     nodes: dict[str, int] = field(default_factory=dict)
     """How many items each node finished."""
+    ahead: dict[str, int] = field(default_factory=dict)
+    """How many items each node decoded for the workers of others."""
     retries: int = 0
     """Batches that were given out again because their worker had died."""
 
@@ -41,11 +43,13 @@ class RunSummary:
             f"{name} {count / max(self.seconds, 1e-9):.1f} {unit}s/s"
             for name, count in sorted(self.nodes.items())
         ]
-        where = f"{len(rates)} node{'' if len(rates) == 1 else 's'}"
+        ahead = (
+            f"{sum(self.ahead.values())} decoded ahead on {_count(len(self.ahead), 'node', 's')}, "
+        )
         return (
-            f"{sum(self.nodes.values())} {unit}s in {self.seconds:.1f} s on {where} "
-            f"({', '.join(rates)}); {_count(self.retries, 'batch', 'es')} retried, "
-            f"{_count(bad, 'bad file', 's')}"
+            f"{sum(self.nodes.values())} {unit}s in {self.seconds:.1f} s on "
+            f"{_count(len(rates), 'node', 's')} ({', '.join(rates)}); {ahead if self.ahead else ''}"
+            f"{_count(self.retries, 'batch', 'es')} retried, {_count(bad, 'bad file', 's')}"
         )
 
 
@@ -83,11 +87,14 @@ class Engine(ABC):
         unit: str,
         batch_size: int | None = None,
         delay: float = 0.0,
+        ahead: Callable[[Sequence[T]], list[T]] | None = None,
     ) -> Iterator[tuple[int, R | Lost]]:
         """The results, numbered as their items, in the order in which they are done.
 
         Shows one progress bar, after ``delay`` seconds. ``batch_size`` is how many items travel
-        together for each thread, where they travel. An exception of a worker ends the run.
+        together for each thread, where they travel. What ``ahead`` makes of some items a worker
+        takes as well as the items: where CPUs are free that no worker has, they may do that part
+        of its work. An exception of a worker ends the run.
         """
 
     @final

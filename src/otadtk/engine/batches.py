@@ -16,6 +16,8 @@ class Batch(Generic[T]):
 
     items: list[tuple[int, T]]
     deaths: int = 0
+    done: Any = None
+    """What stands for the same items in Ray's object store, where a task has done something ahead."""
 
 
 @dataclass(eq=False)
@@ -41,23 +43,38 @@ class Member(Generic[T]):
 
 
 class Queue(Generic[T]):
-    """Batches to give out; those of dead workers first. Items are only touched when it is time."""
+    """Batches to give out. Items are only touched when it is time.
+
+    ``first`` has those that go before all fresh ones: of dead workers, then what was done ahead.
+    """
 
     def __init__(self, items: Sequence[T], size: int) -> None:
         self._items, self._size, self._start = items, size, 0
-        self.again: deque[Batch[T]] = deque()
+        self.first: deque[Batch[T]] = deque()
 
     def __bool__(self) -> bool:
-        return bool(self.again) or self._start < len(self._items)
+        return bool(self.first) or self.has_fresh
+
+    @property
+    def has_fresh(self) -> bool:
+        """Whether there are items that nobody has had yet."""
+        return self._start < len(self._items)
+
+    @property
+    def done_ahead(self) -> int:
+        """How many batches wait of which something is done."""
+        return sum(batch.done is not None for batch in self.first)
 
     @property
     def suspect(self) -> bool:
         """Whether a worker has died at the next batch."""
-        return bool(self.again) and self.again[0].deaths > 0
+        return bool(self.first) and self.first[0].deaths > 0
 
     def take(self) -> Batch[T]:
         """The next batch."""
-        if self.again:
-            return self.again.popleft()
+        return self.first.popleft() if self.first else self.take_fresh()
+
+    def take_fresh(self) -> Batch[T]:
+        """The next batch that nobody has had yet."""
         start, self._start = self._start, self._start + self._size
         return Batch(list(enumerate(self._items[start : self._start], start)))

@@ -39,8 +39,9 @@ class LocalEngine(Engine):
         unit: str,
         batch_size: int | None = None,
         delay: float = 0.0,
+        ahead: Callable[[Sequence[T]], list[T]] | None = None,
     ) -> Iterator[tuple[int, R | Lost]]:
-        """The results as they are done; threads take single items, so ``batch_size`` is idle."""
+        """The results as they are done; threads take single items, and leave no core to do ahead."""
         from tqdm import tqdm
 
         total = len(items)

@@ -5,23 +5,31 @@ kills is found by the second death and given up after the third. Results are onl
 they have arrived, so nothing is lost but what a dead actor had at hand.
 
 An actor that holds a share of a GPU works at two batches at once: while the network is busy with
-one, the CPUs read and decode the other. On a CPU both would want the same cores.
+one, the CPUs read and decode the other. On a CPU both would want the same cores. CPUs that no actor
+has, on whatever node, decode for such actors; an actor that finds nothing decoded does it itself, so
+nobody waits for CPUs that are busy or gone.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import socket
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, final
+from typing import Any, Literal, final
 
 from otadtk.engine.actor import Actor, Shared
+from otadtk.engine.ahead import Ahead
 from otadtk.engine.base import Engine, Lost, R, RunSummary, T, Worker
 from otadtk.engine.batches import Batch, Member, Queue
+from otadtk.engine.cluster import (
+    all_cpus,
+    connect,
+    last_line,
+    pickle_own_encoders_by_value,
+    room_for_actors,
+)
 from otadtk.errors import OtadtkError, UsageError
 
 logger = logging.getLogger(__name__)
@@ -36,7 +44,7 @@ _DEATHS = 3
 _LOST_IN_A_ROW = 10
 """Items given up, with none finished in between, after which the cluster is to blame."""
 _PATIENCE = 30.0
-"""Seconds without any actor after which the user is told."""
+"""Seconds without any actor after which the user is told, or that idle actors wait for tasks."""
 
 
 @final
@@ -45,8 +53,9 @@ class RayEngine(Engine):
 
     ``address`` is the cluster's (default: ``$RAY_ADDRESS``, else one is started on this machine);
     ``num_actors`` as many as fit by default; each takes ``threads`` CPUs and as many clips at a
-    time, and ``gpus_per_actor`` GPUs, which may be a fraction. otadtk, the audio and the store
-    must be reachable under the same names on every node.
+    time, and ``gpus_per_actor`` GPUs, which may be a fraction. Audio is decoded by the actors, or
+    by tasks on the CPUs that these leave free (``decode``; default: tasks for actors with GPUs).
+    otadtk, the audio and the store must be reachable under the same names on every node.
     """
 
     def __init__(
@@ -57,6 +66,7 @@ class RayEngine(Engine):
         gpus_per_actor: float = 0.0,
         batch_size: int | None = None,
         threads: int | None = None,
+        decode: Literal["tasks", "actors"] | None = None,
     ) -> None:
         try:
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
@@ -68,6 +78,8 @@ class RayEngine(Engine):
         self._gpus, self._threads = gpus_per_actor, threads or 1
         self._at_once = _AT_HAND if gpus_per_actor else 1
         self._batch_size = batch_size or DEFAULT_BATCH
+        self._decode = decode
+        self._ahead: Ahead[Any] | None = None
         self._members: list[Member[Any]] = []
         self._stillborn = 0
         self._started_ray = False
@@ -95,15 +107,17 @@ class RayEngine(Engine):
         unit: str,
         batch_size: int | None = None,
         delay: float = 0.0,
+        ahead: Callable[[Sequence[T]], list[T]] | None = None,
     ) -> Iterator[tuple[int, R | Lost]]:
         """The results as they arrive; an item that keeps killing its worker is lost."""
         from tqdm import tqdm
 
         with self._lock:  # one run at a time: each wants the whole cluster
             self._connect()
-            _pickle_own_encoders_by_value()
+            pickle_own_encoders_by_value()
             actors = max(1, min(self._wanted(), -(-len(items) // self._threads)))
-            even = max(self._threads, -(-len(items) // (actors * _ROUNDS)))
+            takers = actors + self._start_tasks(ahead)
+            even = max(self._threads, -(-len(items) // (takers * _ROUNDS)))
             most = self._threads * batch_size if batch_size else self._batch_size
             queue = Queue(items, min(most, even))
             prepared = self._ray.put(prepare)
@@ -117,6 +131,8 @@ class RayEngine(Engine):
             except BaseException:
                 self._dismiss()  # they are still at work
                 raise
+            finally:
+                self._ahead = None
 
     def _results(
         self, prepared: Any, queue: Queue[T], actors: int
@@ -124,22 +140,35 @@ class RayEngine(Engine):
         """All results, whoever dies meanwhile."""
         summary = self.summary = RunSummary()
         began, lost_in_a_row, told = time.monotonic(), 0, False
-        while queue or any(member.at_hand for member in self._members):
+        tasks: dict[Any, Batch[T]] = self._ahead.at_work if self._ahead else {}
+        while queue or tasks or any(member.at_hand for member in self._members):
             while queue and len(self._members) < actors:
                 self._hire()
+            if self._ahead and all(member.node for member in self._members):  # actors go first
+                self._ahead.give_out(queue, _AT_HAND * actors)
             for depth in range(1, _AT_HAND + 1):  # nobody has two before everybody has one
                 for member in self._members:
                     if queue and member.has_room(depth, queue.suspect):
                         batch = queue.take()
-                        ref = member.handle.work.remote(prepared.hex(), [prepared], batch.items)
+                        # what was done ahead goes there by itself, without passing the driver
+                        items = batch.items if batch.done is None else batch.done
+                        ref = member.handle.work.remote(prepared.hex(), [prepared], items)
                         member.at_hand.append((ref, batch))
             by_ref = {member.next: member for member in self._members if member.next is not None}
-            done, _ = self._ray.wait(list(by_ref), num_returns=1, timeout=_PATIENCE)
-            if not done and not told and not any(m.node for m in self._members):
+            done, _ = self._ray.wait([*by_ref, *tasks], num_returns=1, timeout=_PATIENCE)
+            idle = any(member.node and not member.at_hand for member in self._members)
+            if not done and idle and self._ahead:  # its CPUs are gone, or others have them
+                queue.first.extend(self._ahead.recall())
+            elif not done and not told and not any(m.node for m in self._members):
                 logger.warning("waiting for the cluster to find room for a worker")
                 told = True
-            for member in (by_ref[ref] for ref in done):
-                for index, result in self._deliver(member, queue, summary):
+            for ref in done:
+                found = (
+                    self._settle(ref, queue, summary)
+                    if ref in tasks
+                    else self._deliver(by_ref[ref], queue, summary)
+                )
+                for index, result in found:
                     lost_in_a_row = lost_in_a_row + 1 if isinstance(result, Lost) else 0
                     if lost_in_a_row >= _LOST_IN_A_ROW:
                         raise OtadtkError(
@@ -155,12 +184,12 @@ class RayEngine(Engine):
         """What a member has to say: that it lives, its results, or nothing any more."""
         errors = self._ray.exceptions
         try:
-            found: Any = self._ray.get(member.next)
-        except errors.RayTaskError as error:
-            cause = error.cause
-            if isinstance(cause, Exception) and not isinstance(cause, errors.RayError):
-                raise cause from None
-            raise OtadtkError(f"A Ray worker failed: {_last_line(error)}") from error
+            found: Any = self._get(member.next)
+        except errors.RayTaskError as error:  # the member itself lives
+            if member.node is None or member.at_hand[0][1].done is None:
+                raise OtadtkError(f"A Ray worker failed: {last_line(error)}") from error
+            _, batch = member.at_hand.popleft()  # what was done ahead is gone with its node
+            return self._again(batch, queue, summary)
         except errors.RayError as error:
             return self._bury(member, queue, summary, error)
         if member.node is None:
@@ -170,6 +199,29 @@ class RayEngine(Engine):
         summary.nodes[member.node] = summary.nodes.get(member.node, 0) + len(found)
         results: list[tuple[int, Any]] = found
         return results
+
+    def _settle(self, ref: Any, queue: Queue[T], summary: RunSummary) -> list[tuple[int, Any]]:
+        """Let actors have a batch that a task has done, or what it died at."""
+        assert self._ahead is not None
+        batch = self._ahead.at_work.pop(ref)
+        try:
+            node = self._node_name(self._get(ref))
+        except self._ray.exceptions.RayError:
+            return self._again(batch, queue, summary)
+        summary.ahead[node] = summary.ahead.get(node, 0) + len(batch.items)
+        queue.first.append(batch)
+        return []
+
+    def _get(self, ref: Any) -> Any:
+        """What has arrived; an exception of the work itself is raised as it is."""
+        errors = self._ray.exceptions
+        try:
+            return self._ray.get(ref)
+        except errors.RayTaskError as error:
+            cause = error.cause
+            if isinstance(cause, Exception) and not isinstance(cause, errors.RayError):
+                raise cause from None
+            raise
 
     def _bury(
         self, member: Member[T], queue: Queue[T], summary: RunSummary, error: Exception
@@ -182,60 +234,56 @@ class RayEngine(Engine):
             if self._stillborn >= _DEATHS:
                 raise OtadtkError(
                     f"The Ray workers die while they start; is otadtk installed on every node? "
-                    f"{_last_line(error)}"
+                    f"{last_line(error)}"
                 ) from error
             return []
         lost = []
         for place, (_, batch) in reversed(list(enumerate(member.at_hand))):
             if place >= self._at_once:  # it had not begun
-                queue.again.appendleft(batch)
-                continue
-            deaths = batch.deaths + 1
-            if len(batch.items) == 1 and deaths >= _DEATHS:
-                lost.append((batch.items[0][0], Lost(f"its worker died {deaths} times at it")))
-                continue
-            summary.retries += 1
-            queue.again.extendleft(Batch([item], deaths) for item in reversed(batch.items))
+                queue.first.appendleft(batch)
+            else:
+                lost += self._again(batch, queue, summary)
         return lost
 
-    def _connect(self) -> None:
-        _keep_stdout_for_results()
-        if self._ray.is_initialized():
-            return
-        address = self._address or os.environ.get("RAY_ADDRESS") or "local"
-        _knock(address)
-        alone: dict[str, Any] = {"include_dashboard": False, "_node_ip_address": "127.0.0.1"}
-        try:
-            self._ray.init(
-                address=address,
-                log_to_driver=False,
-                logging_level=logging.ERROR,
-                **(alone if address == "local" else {}),
+    def _again(
+        self, batch: Batch[T], queue: Queue[T], summary: RunSummary
+    ) -> list[tuple[int, Lost]]:
+        """Give out one by one the items of a batch at which somebody died; give up the last one.
+
+        Nothing is done to them ahead: so it is always the actor who dies at the one that kills.
+        """
+        deaths = batch.deaths + 1
+        if len(batch.items) == 1 and deaths >= _DEATHS:
+            return [(batch.items[0][0], Lost(f"its worker died {deaths} times at it"))]
+        summary.retries += 1
+        queue.first.extendleft(Batch([item], deaths) for item in reversed(batch.items))
+        return []
+
+    def _start_tasks(self, ahead: Callable[[Sequence[T]], list[T]] | None) -> int:
+        """How many CPUs there are for tasks that do something ahead, if they are to."""
+        if ahead is None or (self._decode or ("tasks" if self._gpus else "actors")) == "actors":
+            return 0
+
+        def free(actors: int) -> int:
+            return max(0, all_cpus(self._ray) - actors * self._threads)
+
+        wanted = self._wanted()
+        if self._decode == "tasks" and not free(wanted):
+            raise UsageError(
+                f"--decode tasks needs CPUs beside those of the actors, {wanted} of {self._threads} "
+                f"CPU each, which leave none; ask for less (--num-actors, --workers)."
             )
-        except (ConnectionError, ValueError, RuntimeError) as error:
-            raise UsageError(f"No Ray cluster answers at {address}: {_last_line(error)}") from error
-        except Exception as error:  # Ray's own word for a machine too busy to start on
-            raise OtadtkError(f"Ray did not start: {_last_line(error)}") from error
-        self._started_ray = True
+        self._ahead = Ahead(self._ray, ahead, lambda: free(len(self._members)))
+        return free(wanted)
+
+    def _connect(self) -> None:
+        self._started_ray = connect(self._ray, self._address) or self._started_ray
 
     def _wanted(self) -> int:
         """How many actors to keep: as many as were asked for, or as fit on the nodes there are."""
         if self._num_actors is not None:
             return self._num_actors
-        fit = 0
-        for node in self._ray.nodes():
-            if node["Alive"]:
-                room = int(node["Resources"].get("CPU", 0.0) // self._threads)
-                if self._gpus:
-                    room = min(room, _shares(node["Resources"].get("GPU", 0.0), self._gpus))
-                fit += room
-        if fit == 0:
-            gpus = f" and {self._gpus:g} GPU" if self._gpus else ""
-            raise UsageError(
-                f"No node of the Ray cluster has {self._threads} CPU{gpus} for a worker; ask for "
-                f"less (--workers, --gpus-per-actor), or name --num-actors and let it grow."
-            )
-        return fit
+        return room_for_actors(self._ray, self._threads, self._gpus)
 
     def _node_name(self, node_id: str) -> str:
         """Address and id of a node: several may share an address."""
@@ -256,6 +304,8 @@ class RayEngine(Engine):
         if self._ray.is_initialized():
             for member in self._members:
                 self._ray.kill(member.handle)
+            if self._ahead is not None:
+                self._ahead.recall()
         self._members.clear()
 
     def close(self) -> None:
@@ -264,50 +314,3 @@ class RayEngine(Engine):
         if self._started_ray:
             self._ray.shutdown()
             self._started_ray = False
-
-
-def _knock(address: str) -> None:
-    """Refuse an address where nobody listens: Ray itself tries for minutes."""
-    host, _, port = address.removeprefix("ray://").rpartition(":")
-    if not host or not port.isdigit():
-        return
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=10.0).close()
-    except (OSError, OverflowError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise UsageError(f"No Ray cluster answers at {address}: {reason}.") from None
-
-
-def _shares(gpus: float, share: float) -> int:
-    """How many actors fit on a node's GPUs; one of a fraction stays on one GPU."""
-    return int(gpus) * int(1.0 / share + 1e-6) if share <= 1.0 else int(gpus // share)
-
-
-def _keep_stdout_for_results() -> None:
-    """Ray tells of dead nodes on stdout, in the middle of a score or of JSON; send it to stderr."""
-    from ray._private import worker
-
-    module: Any = worker
-    tell = getattr(module, "print_to_stdstream", None)
-    if tell is not None and not hasattr(tell, "by_otadtk"):
-
-        def tell_on_stderr(data: dict[str, Any], *rest: Any, **options: Any) -> None:
-            tell({**data, "is_err": True}, *rest, **options)
-
-        tell_on_stderr.by_otadtk = True  # type: ignore[attr-defined]
-        module.print_to_stdstream = tell_on_stderr
-
-
-def _pickle_own_encoders_by_value() -> None:
-    """One's own encoder from a file is no module that a worker could import."""
-    import ray
-
-    cloudpickle: Any = ray.cloudpickle
-    for name, module in list(sys.modules.items()):
-        if name.startswith("otadtk_own_"):
-            cloudpickle.register_pickle_by_value(module)
-
-
-def _last_line(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[-1] if lines else type(error).__name__

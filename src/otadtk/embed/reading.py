@@ -1,0 +1,176 @@
+"""What a file is to the networks: what the store has of it, else its segments for each of them.
+
+A file comes in parts. A worker takes them as they are decoded, so that a clip of any length passes
+in bounded memory; or it gets them collected, where others had time to read before it had.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from otadtk.audio import AudioReader, Audit
+from otadtk.encoders import EncoderSpec
+from otadtk.errors import AudioError
+from otadtk.places import fetched, is_remote
+from otadtk.store import EmbeddingStore, Kind, StoredClip
+
+AHEAD_BYTES = 64 << 20
+"""What is held of the files of a batch that are read ahead: 64 clips of 16 s at 16 kHz."""
+AHEAD_BYTES_A_FILE = 8 << 20
+"""A longer file, of 2 minutes at 16 kHz, is left to be streamed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """The file could be read: its hash, and what the store has by each encoder."""
+
+    digest: str
+    stored: tuple[StoredClip | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A segment for the network of that number."""
+
+    number: int
+    samples: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The network of that number has all segments."""
+
+    number: int
+    audit: Audit
+
+
+@dataclass(frozen=True, slots=True)
+class Bad:
+    """The file cannot be scored, and nothing follows."""
+
+    reason: str
+    unreachable: bool = False
+    """Whether that may be the fault of a service that does not answer."""
+
+
+Part = Opened | Segment | Ended | Bad
+File = Path | tuple[Part, ...]
+"""A file to read, or what was read of it."""
+
+
+@dataclass(frozen=True)
+class FileReader:
+    """Reads files for several encoders, of which it knows the specs only."""
+
+    specs: tuple[EncoderSpec, ...]
+    store: EmbeddingStore
+    force: bool
+    kind: Kind
+
+    def parts(self, file: File) -> Iterator[Part]:
+        """First that it is open or bad; then, for what the store lacks, segments and their end."""
+        return iter(file) if isinstance(file, tuple) else self._read(file)
+
+    def ahead(self, files: Sequence[File]) -> list[File]:
+        """The files as their parts, as far as these fit the memory; the others as they came."""
+        found: list[File] = []
+        room = AHEAD_BYTES
+        for file in files:
+            parts, size = self._collect(file, min(room, AHEAD_BYTES_A_FILE))
+            found.append(file if parts is None else parts)
+            room -= size
+        return found
+
+    def _collect(self, file: File, room: int) -> tuple[tuple[Part, ...] | None, int]:
+        """(all parts of a file, their bytes), or (None, 0) if there is no room for them."""
+        parts: list[Part] = []
+        size = 0
+        for part in self.parts(file) if room > 0 else ():
+            parts.append(part)
+            size += _size(part)
+            if size > room:
+                return None, 0
+        return (tuple(parts), size) if parts else (None, 0)
+
+    def _read(self, path: Path) -> Iterator[Part]:
+        with ExitStack() as stack:
+            try:
+                local = stack.enter_context(fetched(path))
+                status, digest = _time_and_size(local), _digest(local)
+            except OSError as error:
+                own = isinstance(error, (FileNotFoundError, PermissionError))
+                reason = f"it cannot be read: {error.strerror}"
+                yield Bad(reason, unreachable=is_remote(path) and not own)
+                return
+            stored = tuple(self._stored(digest, spec) for spec in self.specs)
+            yield Opened(digest, stored)
+            at_rate: dict[int, list[int]] = {}
+            for number, spec in enumerate(self.specs):
+                if stored[number] is None:
+                    at_rate.setdefault(spec.sample_rate, []).append(number)
+            try:
+                for rate, numbers in at_rate.items():
+                    reader = AudioReader(local, rate)
+                    yield from self._segments(reader, numbers)
+                    if _time_and_size(local) != status:
+                        raise AudioError("it changed while it was being read")
+                    for number in numbers:
+                        yield Ended(number, reader.audit)
+            except (AudioError, OSError) as error:
+                yield Bad(str(error))
+
+    def _stored(self, digest: str, spec: EncoderSpec) -> StoredClip | None:
+        """The entry of the store, if there is a sound one and it is wanted."""
+        if self.force:
+            return None
+        stored = self.store.get(digest, spec.fingerprint, self.kind)
+        if stored is None:
+            return None
+        shape = stored.values.shape
+        sound = shape == (spec.dim,) if self.kind == "clip" else shape[1:] == (spec.dim,)
+        return stored if sound else None
+
+    def _segments(self, reader: AudioReader, numbers: Sequence[int]) -> Iterator[Segment]:
+        """The segments for all encoders that share a rate, decoded once."""
+        from otadtk.encoders.pooling import Segmenter
+
+        segmenters = {number: Segmenter(self.specs[number]) for number in numbers}
+        for block in reader:
+            for number, segmenter in segmenters.items():
+                for samples in segmenter.feed(block):
+                    yield Segment(number, samples)
+        for number, segmenter in segmenters.items():
+            for samples in segmenter.finish():
+                yield Segment(number, samples)
+
+
+def _size(part: Part) -> int:
+    if isinstance(part, Segment):
+        return part.samples.nbytes
+    if isinstance(part, Opened):
+        return sum(clip.values.nbytes for clip in part.stored if clip is not None)
+    return 0
+
+
+def _time_and_size(path: Path) -> tuple[int, int]:
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):  # a pipe or a device may have no end
+        raise OSError(errno.EINVAL, "it is no regular file")
+    return status.st_mtime_ns, status.st_size
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        digest = hashlib.sha256()
+        while chunk := file.read(1 << 20):
+            digest.update(chunk)
+    return digest.hexdigest()
