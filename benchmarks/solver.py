@@ -266,8 +266,10 @@ def frechet_and_kernel(bench: Bench) -> None:
     frechet(bench, 20_000, 5, ", two threads, wall clock", threads=2, clock="wall")
     bench.lines.append(
         "Tried for FAD with N > d: two Cholesky factors and a Gram matrix took longer than the "
-        "eigenvalues of the product; products in float32 are no way out, for they lose the small "
-        "eigenvalues of a nearly singular covariance."
+        "eigenvalues of the product, and so did MKL's routines (by torch) than OpenBLAS's (by "
+        "scipy); products in float32 are no way out, for they lose the small eigenvalues of a "
+        "nearly singular covariance. On one thread the covariances, at the speed of the "
+        "processor, are most of the time: only a second core brings the bar within reach."
     )
     found = bench.duel(
         bench.options.turns, bench.problem(5000, 512, "smooth"),
