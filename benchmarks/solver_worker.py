@@ -86,14 +86,36 @@ def ours_cross(x, y, options):
         weights = torch.full((n,), 1.0 / n, dtype=torch.float64)
         dtype = working_dtype(n, n, d, first.device)
         coupler = Coupler(
-            options["epsilon"], options.get("tolerance", 1e-5), 1000,
-            plan_memory(n, n, d, 4, None), dtype, lambda *_: None,
-        )  # fmt: skip
+            options["epsilon"], 1e-5, 1000, plan_memory(n, n, d, 4, None), dtype, lambda *_: None
+        )
         clouds = merge_duplicates(first, weights), merge_duplicates(second, weights)
         term = coupler.couple(*clouds, "xy")
         return {"cost": term.value, "marginal": term.row_error + term.column_error}
 
     run(200)
+    return run
+
+
+def ours_annealed(x, y, options):
+    """The potentials that ours starts from: annealed down to ε, as geomloss's are."""
+    import torch
+
+    from otadtk.distances.annealing import coarse_potentials
+    from otadtk.distances.cost import SquaredCost, working_dtype
+    from otadtk.distances.panels import CostPanels
+
+    torch.set_num_threads(options["threads"])
+    first, second = torch.from_numpy(x), torch.from_numpy(y)
+    n, d = first.shape
+    weights = torch.full((n,), 1.0 / n, dtype=torch.float64)
+    dtype, epsilon = working_dtype(n, n, d, first.device), options["epsilon"]
+
+    def run():
+        panels = CostPanels(SquaredCost(first, second, dtype), 4 * n * n)
+        f, g, _ = coarse_potentials(panels, weights, weights, epsilon)
+        return lambda: of_potentials(f, g, first, second, epsilon)
+
+    run()
     return run
 
 
@@ -160,14 +182,8 @@ def geomloss(x, y, options):
     solver(first[:200], second[:200])
 
     def run():
-        potentials = solver(first, second)
-        return lambda: of_potentials(*potentials)
-
-    def of_potentials(f, g):  # geomloss makes no plan: this is not its time
-        f, g = 2.0 * f.reshape(-1).double(), 2.0 * g.reshape(-1).double()
-        cost = torch.cdist(first.double(), second.double()).square()
-        plan = torch.exp((f[:, None] + g - cost) / options["epsilon"]) / len(x) ** 2
-        return {"cost": float((plan * cost).sum()), **marginal(plan)}
+        f, g = (2.0 * potential.reshape(-1) for potential in solver(first, second))
+        return lambda: of_potentials(f, g, first, second, options["epsilon"])
 
     return run
 
@@ -248,6 +264,15 @@ def kad(x, y, options):
     return lambda: {"value": module.compute_kad(x, y)}
 
 
+def of_potentials(f, g, x, y, epsilon):
+    """The plan of potentials; to make it is not the time of who made none."""
+    import torch
+
+    cost = torch.cdist(x.double(), y.double()).square()
+    plan = torch.exp((f.double()[:, None] + g.double() - cost) / epsilon) / (len(x) * len(y))
+    return {"cost": float((plan * cost).sum()), **marginal(plan)}
+
+
 def marginal(plan):
     """L1 error of both marginals of a plan with uniform weights."""
     n, m = plan.shape
@@ -257,7 +282,10 @@ def marginal(plan):
 
 CONTESTANTS = {
     function.__name__: function
-    for function in (ours, offset, ours_cross, published, pot, geomloss, ott, fad, kad)
+    for function in (
+        *(ours, offset, ours_cross, ours_annealed),
+        *(published, pot, geomloss, ott, fad, kad),
+    )
 }
 
 
