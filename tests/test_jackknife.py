@@ -9,7 +9,7 @@ import pytest
 from scipy.special import stdtrit
 
 from otadtk.differences import jackknife_difference
-from otadtk.jackknife import Spread, limits, spread_between, spread_within
+from otadtk.jackknife import Spread, limits, slope_of_difference, spread_of
 from otadtk.resampling import Interval, SubsetDistance, jackknife_interval
 
 DIMENSIONS = 200
@@ -44,18 +44,16 @@ def unbiased_distance(pool: np.ndarray) -> SubsetDistance:
     return lambda i, j: x(i, j) + y(i, j) - 2.0 * both(i, j)
 
 
-def spread_of(interval: Interval) -> Spread:
-    without, score = interval.without, interval.score
-    sides = spread_within(score, without.reference) + spread_within(score, without.evaluated)
-    return sides + spread_between(score, without)
+def spread_behind(interval: Interval) -> Spread:
+    return spread_of(interval.score, interval.without)
 
 
 def test_a_mean_is_left_as_it_is(rng: np.random.Generator) -> None:
     interval = jackknife_interval(mean_difference(rng.normal(size=(100, 3))), 60, 40)
-    seen = spread_of(interval).seen
+    seen = spread_behind(interval).seen
     sides = (interval.without.reference.groups, interval.without.evaluated.groups)
     assert seen == pytest.approx(sum(19 * np.var(side) for side in sides))
-    assert spread_of(interval).twice == pytest.approx(0.0, abs=1e-20)
+    assert spread_behind(interval).twice == pytest.approx(0.0, abs=1e-20)
     reach = stdtrit(38, 0.975) * seen**0.5
     assert interval.deviation == pytest.approx(seen**0.5)
     assert (interval.low, interval.high) == pytest.approx(
@@ -79,7 +77,7 @@ def test_pairs_are_counted_once(
     pools = (rng.normal(size=(100, DIMENSIONS)) for _ in range(runs))
     found = [jackknife_interval(statistic(pool), 40, 60, seed=k) for k, pool in enumerate(pools)]
     assert np.var([interval.score for interval in found]) == pytest.approx(variance, rel=0.3)
-    spreads = [spread_of(interval) for interval in found]
+    spreads = [spread_behind(interval) for interval in found]
     # with 20 groups the plain jackknife sees between 2 and 2·19/18 times the variance
     assert np.mean([s.seen for s in spreads]) == pytest.approx(2.05 * variance, rel=0.08)
     assert np.mean([s.seen - s.twice for s in spreads]) == pytest.approx(variance, rel=0.1)
@@ -110,18 +108,32 @@ def test_differences_count_pairs_once(paired: bool) -> None:
     assert np.sqrt(np.mean(np.square(deviations))) == pytest.approx(variance**0.5, rel=0.15)
 
 
-def test_the_limits_are_where_the_score_is_as_far_as_its_variance_there() -> None:
-    t = float(stdtrit(38, 0.975))
-    score, mostly_linear = 5.0, Spread(1.2, 0.2)
-    low, high = limits(score, mostly_linear, 38)
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_the_limits_are_where_the_score_is_as_far_as_its_variance_there(sign: float) -> None:
+    t, score, spread = float(stdtrit(38, 0.975)), 5.0, Spread(1.2, 0.2)
+    slope = sign * spread.slope
+    low, high = limits(score, spread, slope, 38)
     for limit in (low, high):
-        there = 1.0 + (8 * 0.2 / 64) ** 0.5 * (limit - score)
+        there = spread.variance_at(limit - score, slope)
+        assert there == pytest.approx(1.0 + sign * (8 * 0.2 / 128) ** 0.5 * (limit - score))
         assert (score - limit) ** 2 == pytest.approx(t**2 * there)
-    assert high - score > t > score - low
-    low, high = limits(score, Spread(2.0, 1.0), 38)  # below V₂ no variance falls
-    assert score - low == pytest.approx(t)
-    assert Spread(2.0, 1.5).variance == 1.0
-    assert limits(score, Spread(1.0, 0.0), 38) == pytest.approx((score - t, score + t))
+    assert np.sign(high + low - 2 * score) == sign
+
+
+def test_no_variance_is_below_that_of_the_interactions() -> None:
+    t, spread = float(stdtrit(38, 0.975)), Spread(2.0, 1.5)
+    assert (spread.interactions, spread.variance) == (1.0, 1.0)
+    low, high = limits(5.0, spread, spread.slope, 38)
+    assert 5.0 - low == pytest.approx(t)
+    assert high - 5.0 > 1.2 * t
+
+
+def test_the_variance_of_a_difference_rises_with_the_higher_score() -> None:
+    near, far = Spread(1.0, 0.2), Spread(5.0, 0.4)
+    assert slope_of_difference(far, near) == -slope_of_difference(near, far) > 0
+    assert slope_of_difference(near, near) == 0.0
+    assert slope_of_difference(Spread(0.0, 0.0), Spread(0.0, 0.0)) == 0.0
+    assert slope_of_difference(far, Spread(0.0, 0.0)) == far.slope
 
 
 @pytest.mark.parametrize("n", [6, 7, 8, 15])

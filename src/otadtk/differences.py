@@ -12,11 +12,18 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
+from scipy.special import stdtr
 
 from otadtk.engine import Engine, LocalEngine
 from otadtk.errors import UsageError
-from otadtk.jackknife import TAIL, spread_between, spread_within
+from otadtk.jackknife import (
+    TAIL,
+    limits,
+    slope_of_difference,
+    spread_between,
+    spread_of,
+    spread_within,
+)
 from otadtk.resampling import (
     FloatArray,
     IndexArray,
@@ -114,8 +121,9 @@ def bootstrap_difference(value: float, first: FloatArray, second: FloatArray) ->
 def jackknife_difference(first: Interval, second: Interval, *, paired: bool = False) -> Difference:
     """How much larger the first score is than the second, for one and the same reference set.
 
-    The difference is a score too, with the variance of one: sides that both scores share leave
-    groups out of both at once.
+    The difference is a score too: groups of clips that both scores share are left out of both at
+    once. The probability takes the variance of a difference of 0, so that it is above 97.5 % where the
+    interval is below 0.
     """
     if (first.groups, first.seed) != (second.groups, second.seed):
         raise UsageError("Only intervals of the same groups and seed can be compared.")
@@ -134,11 +142,12 @@ def jackknife_difference(first: Interval, second: Interval, *, paired: bool = Fa
             spread += spread_within(each.score, each.without.evaluated)
             spread += spread_between(each.score, each.without)
         freedom = x + y + z - 3
-    deviation = spread.variance**0.5
-    reach = float(stdtrit(freedom, 1.0 - TAIL)) * deviation
-    if deviation > 0:
-        probability = float(stdtr(freedom, -value / deviation))
+    slope = slope_of_difference(*(spread_of(each.score, each.without) for each in (first, second)))
+    low, high = limits(value, spread, slope, freedom)
+    if_equal = spread.variance_at(-value, slope) ** 0.5
+    if if_equal > 0:
+        probability = float(stdtr(freedom, -value / if_equal))
     else:  # the same clips twice
         probability = 0.5 if value == 0 else float(value < 0)
-    low, high = value - reach, value + reach
+    deviation = spread.variance**0.5
     return Difference(value, low, high, deviation, probability, "jackknife", own.count)

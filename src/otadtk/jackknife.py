@@ -9,6 +9,7 @@ groups shows what they add together, and that is taken off once.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -26,8 +27,8 @@ Draw = tuple[IndexArray, IndexArray]
 
 TAIL = 0.025
 """What a 95 % interval leaves out on each side."""
-_DIRECTIONS = 64
-"""Over how many equal directions a distance is taken to spread; see ``limits``."""
+_DIRECTIONS = 128
+"""Over how many equal directions a squared distance is taken to spread; see ``Spread.slope``."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,19 @@ class Spread:
         """That of the score over samples of this size."""
         return self.seen - self.interactions
 
+    @property
+    def slope(self) -> float:
+        """By how much the variance rises with the expected score: κ = √(8 V₂ / K).
+
+        That is so for a squared distance which spreads evenly over K directions, with V₂ the variance
+        of the interactions; for a mean V₂ = 0.
+        """
+        return math.sqrt(8.0 * self.interactions / _DIRECTIONS)
+
+    def variance_at(self, step: float, slope: float) -> float:
+        """The variance if the expected score lies so far above the observed one; V₂ at least."""
+        return max(self.interactions, self.variance + slope * step)
+
 
 def scores_without(
     n: int, m: int, groups: int, seed: int, score: Callable[[Sequence[Draw]], FloatArray]
@@ -147,18 +161,34 @@ def spread_between(score: float, without: Without) -> Spread:
     return Spread(0.0, (len(x) - 1) * (len(y) - 1) * float(np.var(together, ddof=1)))
 
 
-def limits(score: float, spread: Spread, freedom: int) -> tuple[float, float]:
+def spread_of(score: float, without: Without) -> Spread:
+    """What the score owes to the choice of all its clips."""
+    sides = spread_within(score, without.reference) + spread_within(score, without.evaluated)
+    return sides + spread_between(score, without)
+
+
+def slope_of_difference(first: Spread, second: Spread) -> float:
+    """By how much the variance of a difference rises with it.
+
+    A larger difference is a higher first score and a lower second one, each in proportion to its
+    variance.
+    """
+    total = first.variance + second.variance
+    if total == 0.0:
+        return 0.0
+    return (first.slope * first.variance - second.slope * second.variance) / total
+
+
+def limits(score: float, spread: Spread, slope: float, freedom: int) -> tuple[float, float]:
     """The 95 % interval of the expected score: all θ with (S − θ)² ≤ t² V(θ).
 
-    The variance of a squared distance rises with it, V(θ) = V + κ (θ − S), which is why a score that
-    is low by chance has too small a variance too. With V₂ the variance of the interactions, κ is
-    √(8 V₂ / K) for a squared distance that spreads evenly over K directions; V(θ) is never below V₂.
-    For a mean V₂ = 0, and the interval is S ± t √V.
+    V(θ) = V + κ (θ − S), and V₂ at least: a score that is low by chance brings too small a variance
+    with it, and S ± t √V would miss the expected score on that side. Without a slope it is S ± t √V.
     """
     t = float(stdtrit(freedom, 1.0 - TAIL))
-    shift = 0.5 * t * t * (8.0 * spread.interactions / _DIRECTIONS) ** 0.5
-    reach = (shift**2 + t * t * spread.variance) ** 0.5
-    return score - max(reach - shift, t * spread.interactions**0.5), score + shift + reach
+    shift, least = 0.5 * t * t * slope, t * math.sqrt(spread.interactions)
+    reach = math.sqrt(shift**2 + t * t * spread.variance)
+    return score - max(reach - shift, least), score + max(reach + shift, least)
 
 
 def _less(first: tuple[float, ...], second: tuple[float, ...]) -> tuple[float, ...]:

@@ -15,15 +15,7 @@ from numpy.typing import NDArray
 
 from otadtk.engine import Engine, LocalEngine
 from otadtk.errors import UsageError
-from otadtk.jackknife import (
-    TAIL,
-    Draw,
-    Without,
-    limits,
-    scores_without,
-    spread_between,
-    spread_within,
-)
+from otadtk.jackknife import TAIL, Draw, Without, limits, scores_without, spread_of
 
 IndexArray = NDArray[np.intp]
 FloatArray = NDArray[np.float64]
@@ -148,10 +140,9 @@ def jackknife_interval(
         return _map(lambda draw: distance(*draw), draws, chosen, "interval")
 
     score, without = scores_without(n, m, groups, seed, scores)
-    spread = spread_within(score, without.reference) + spread_within(score, without.evaluated)
-    spread += spread_between(score, without)
+    spread = spread_of(score, without)
     freedom = len(without.reference.groups) + len(without.evaluated.groups) - 2
-    low, high = limits(score, spread, freedom)
+    low, high = limits(score, spread, spread.slope, freedom)
     return Interval(score, low, high, spread.variance**0.5, freedom, groups, seed, without)
 
 
