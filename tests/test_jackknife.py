@@ -154,7 +154,7 @@ def test_few_clips_and_unequal_sides(n: int, rng: np.random.Generator) -> None:
     assert len(interval.without.reference.pairs) == pairs
     assert len(interval.without.both) == max(groups, 6)
     assert len(taken) == 1 + interval.without.count == 1 + groups + pairs + 6 + 3 + max(groups, 6)
-    assert min(min(sizes) for sizes in taken) >= 2
+    assert min(min(sizes) for sizes in taken) >= 4
 
 
 def test_two_groups_leave_together(rng: np.random.Generator) -> None:
