@@ -114,17 +114,17 @@ def draw(kind: str, clips: int, rng: np.random.Generator) -> Array:
     return np.concatenate(sides).astype(np.float32)
 
 
-def measure_coverage(clips: int, runs: int, names: list[str], sets: str) -> None:
-    print(f"N = M = {clips}, {runs} runs, 20 groups\n")
+def measure_coverage(clips: int, runs: int, names: list[str], sets: str, seed: int) -> None:
+    print(f"N = M = {clips}, {runs} runs, 20 groups, draws of seed {seed}\n")
     print("| metric | sets | expected score | its deviation, by jackknife | coverage |")
     print("|---|---|---|---|---|")
     everyone = np.arange(clips), clips + np.arange(clips)
     for name in names:
         for kind in (kind for kind in KINDS if kind.startswith(sets)):
-            rng = np.random.default_rng(0)
+            rng = np.random.default_rng(seed)
             intervals = [
-                jackknife_interval(BETWEEN[name](draw(kind, clips, rng)), clips, clips, seed=seed)
-                for seed in range(runs)
+                jackknife_interval(BETWEEN[name](draw(kind, clips, rng)), clips, clips, seed=run)
+                for run in range(runs)
             ]
             scores = [interval.score for interval in intervals]
             scores += [BETWEEN[name](draw(kind, clips, rng))(*everyone) for _ in range(3 * runs)]
@@ -200,9 +200,15 @@ def measure_difference_cost(clips: int, dimensions: int, replicates: int) -> Non
 
 
 def measure_difference(
-    clips: int, runs: int, names: list[str], sets: str, pairs: str, ways: dict[str, Way]
+    clips: int,
+    runs: int,
+    names: list[str],
+    sets: str,
+    pairs: str,
+    ways: dict[str, Way],
+    seed: int,
 ) -> None:
-    print(f"N = M = {clips}, {runs} runs\n")
+    print(f"N = M = {clips}, {runs} runs, draws of seed {seed}\n")
     columns = "".join(f" coverage by {way} |" for way in ways)
     deviations = ", ".join(["its deviation", *(f"by {way}" for way in ways)])
     print(f"| metric | systems | expected difference | {deviations} |{columns}")
@@ -211,17 +217,17 @@ def measure_difference(
     for name in names:
         for kind in (kind for kind in KINDS if kind.startswith(sets)):
             for paired in {"no": (False,), "yes": (True,), "both": (False, True)}[pairs]:
-                rng = np.random.default_rng(0)
+                rng = np.random.default_rng(seed)
                 distances = (
                     BETWEEN[name](draw_systems(kind, clips, rng, paired=paired))
                     for _ in range(4 * runs)
                 )
                 found: dict[str, list[Difference]] = {way: [] for way in ways}
                 values = []
-                for seed, distance in enumerate(distances):
+                for run, distance in enumerate(distances):
                     values.append(distance(x, clips + x) - distance(x, 2 * clips + x))
-                    for way, by in ways.items() if seed < runs else ():
-                        found[way].append(by(distance, clips, seed=seed, paired=paired))
+                    for way, by in ways.items() if run < runs else ():
+                        found[way].append(by(distance, clips, seed=run, paired=paired))
                 expected = float(np.mean(values))
                 spread = [np.sqrt(np.mean([d.deviation**2 for d in found[way]])) for way in ways]
                 hits = [np.mean([d.low <= expected <= d.high for d in found[way]]) for way in ways]
@@ -244,6 +250,7 @@ def main() -> None:
     parser.add_argument("--sets", default="", help="how the kinds of sets to draw begin")
     parser.add_argument("--paired", choices=["no", "yes", "both"], default="both")
     parser.add_argument("--by", choices=["jackknife", "bootstrap", "both"], default="both")
+    parser.add_argument("--seed", type=int, default=0, help="of the draws that intervals are for")
     options = parser.parse_args()
     if options.what == "cost":
         measure_cost(options.clips or 500, options.dimensions, options.replicates)
@@ -254,12 +261,12 @@ def main() -> None:
     clips, runs = options.clips or 60, options.runs
     names, sets = options.metrics.split(","), options.sets
     if options.what == "coverage":
-        measure_coverage(clips, runs, names, sets)
+        measure_coverage(clips, runs, names, sets, options.seed)
     else:
         bootstrap = partial(by_bootstrap, replicates=options.replicates)
         known: dict[str, Way] = {"jackknife": by_jackknife, "bootstrap": bootstrap}
         ways = known if options.by == "both" else {options.by: known[options.by]}
-        measure_difference(clips, runs, names, sets, options.paired, ways)
+        measure_difference(clips, runs, names, sets, options.paired, ways, options.seed)
 
 
 if __name__ == "__main__":
