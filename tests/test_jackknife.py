@@ -115,7 +115,7 @@ def test_the_limits_are_where_the_score_is_as_far_as_its_variance_there(sign: fl
     low, high = limits(score, spread, slope, 38)
     for limit in (low, high):
         there = spread.variance_at(limit - score, slope)
-        assert there == pytest.approx(1.0 + sign * (8 * 0.2 / 128) ** 0.5 * (limit - score))
+        assert there == pytest.approx(1.0 + sign * (8 * 0.2 / 64) ** 0.5 * (limit - score))
         assert (score - limit) ** 2 == pytest.approx(t**2 * there)
     assert np.sign(high + low - 2 * score) == sign
 
@@ -129,11 +129,14 @@ def test_no_variance_is_below_that_of_the_interactions() -> None:
 
 
 def test_the_variance_of_a_difference_rises_with_the_higher_score() -> None:
-    near, far = Spread(1.0, 0.2), Spread(5.0, 0.4)
-    assert slope_of_difference(far, near) == -slope_of_difference(near, far) > 0
-    assert slope_of_difference(near, near) == 0.0
-    assert slope_of_difference(Spread(0.0, 0.0), Spread(0.0, 0.0)) == 0.0
-    assert slope_of_difference(far, Spread(0.0, 0.0)) == far.slope
+    near, far, nothing = Spread(1.0, 0.2), Spread(5.0, 0.4), Spread(0.0, 0.0)
+    whole = Spread(6.0, 0.6)
+    assert slope_of_difference(far, near, whole) == -slope_of_difference(near, far, whole) > 0
+    assert slope_of_difference(near, near, whole) == 0.0
+    assert slope_of_difference(nothing, nothing, nothing) == 0.0
+    assert slope_of_difference(far, nothing, far) == far.slope
+    half = Spread(3.0, 0.3)  # the rest cancels
+    assert slope_of_difference(far, near, half) == 0.5 * slope_of_difference(far, near, whole)
 
 
 @pytest.mark.parametrize("n", [6, 7, 8, 15])

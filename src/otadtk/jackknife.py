@@ -27,7 +27,7 @@ Draw = tuple[IndexArray, IndexArray]
 
 TAIL = 0.025
 """What a 95 % interval leaves out on each side."""
-_DIRECTIONS = 128
+_DIRECTIONS = 64
 """Over how many equal directions a squared distance is taken to spread; see ``Spread.slope``."""
 
 
@@ -167,16 +167,17 @@ def spread_of(score: float, without: Without) -> Spread:
     return sides + spread_between(score, without)
 
 
-def slope_of_difference(first: Spread, second: Spread) -> float:
+def slope_of_difference(first: Spread, second: Spread, difference: Spread) -> float:
     """By how much the variance of a difference rises with it.
 
     A larger difference is a higher first score and a lower second one, each in proportion to its
-    variance.
+    variance; and of what either adds to the variance only the share that does not cancel is left.
     """
     total = first.variance + second.variance
     if total == 0.0:
         return 0.0
-    return (first.slope * first.variance - second.slope * second.variance) / total
+    rise = (first.slope * first.variance - second.slope * second.variance) / total
+    return rise * difference.variance / total
 
 
 def limits(score: float, spread: Spread, slope: float, freedom: int) -> tuple[float, float]:
