@@ -142,8 +142,7 @@ def jackknife_difference(first: Interval, second: Interval, *, paired: bool = Fa
             spread += spread_within(each.score, each.without.evaluated)
             spread += spread_between(each.score, each.without)
         freedom = x + y + z - 3
-    alone = (spread_of(each.score, each.without) for each in (first, second))
-    slope = slope_of_difference(*alone, spread)
+    slope = slope_of_difference(spread_of(first.score, own), spread_of(second.score, other), spread)
     low, high = limits(value, spread, slope, freedom)
     if_equal = spread.variance_at(-value, slope) ** 0.5
     if if_equal > 0:
