@@ -3,7 +3,7 @@
     python benchmarks/floors.py cost        --null 200 against one score, N = M = 500, d = 1024
     python benchmarks/floors.py coverage    the 95 % interval of a score in 200 runs of each metric
     python benchmarks/floors.py difference  that of the difference of two systems, by both methods
-    python benchmarks/floors.py difference-cost    what the two methods cost, N = M = 500, d = 1024
+    python benchmarks/floors.py difference-cost    what intervals cost, N = M = 500, d = 1024
 
 Each prints a table in Markdown. Times are wall clock and CPU seconds of one process; a ratio is that
 of the whole floor to the median of scores taken before, between and after.
@@ -39,6 +39,7 @@ from otadtk.resampling import jackknife_interval, permutation_floor
 
 Array = np.ndarray
 Between = Callable[[Array], SubsetDistance]
+Way = Callable[..., Difference]
 BAR = 120.0
 KINDS = ("moved and wider, d = 3", "unit norm, d = 64", "one distribution, d = 3")
 
@@ -113,17 +114,17 @@ def draw(kind: str, clips: int, rng: np.random.Generator) -> Array:
     return np.concatenate(sides).astype(np.float32)
 
 
-def measure_coverage(clips: int, runs: int, names: list[str], sets: str) -> None:
-    print(f"N = M = {clips}, {runs} runs, 20 groups\n")
+def measure_coverage(clips: int, runs: int, names: list[str], sets: str, seed: int) -> None:
+    print(f"N = M = {clips}, {runs} runs, 20 groups, draws of seed {seed}\n")
     print("| metric | sets | expected score | its deviation, by jackknife | coverage |")
     print("|---|---|---|---|---|")
     everyone = np.arange(clips), clips + np.arange(clips)
     for name in names:
         for kind in (kind for kind in KINDS if kind.startswith(sets)):
-            rng = np.random.default_rng(0)
+            rng = np.random.default_rng(seed)
             intervals = [
-                jackknife_interval(BETWEEN[name](draw(kind, clips, rng)), clips, clips, seed=seed)
-                for seed in range(runs)
+                jackknife_interval(BETWEEN[name](draw(kind, clips, rng)), clips, clips, seed=run)
+                for run in range(runs)
             ]
             scores = [interval.score for interval in intervals]
             scores += [BETWEEN[name](draw(kind, clips, rng))(*everyone) for _ in range(3 * runs)]
@@ -153,7 +154,9 @@ def draw_systems(kind: str, clips: int, rng: np.random.Generator, *, paired: boo
     return np.concatenate(sides).astype(np.float32)
 
 
-def by_jackknife(distance: SubsetDistance, clips: int, seed: int, *, paired: bool) -> Difference:
+def by_jackknife(
+    distance: SubsetDistance, clips: int, *, seed: int = 0, paired: bool = False
+) -> Difference:
     """The difference of the scores of two systems."""
     first, second = (
         jackknife_interval(lambda i, j, s=shift: distance(i, j + s), clips, clips, seed=seed)
@@ -163,7 +166,12 @@ def by_jackknife(distance: SubsetDistance, clips: int, seed: int, *, paired: boo
 
 
 def by_bootstrap(
-    distance: SubsetDistance, clips: int, replicates: int, seed: int, *, paired: bool
+    distance: SubsetDistance,
+    clips: int,
+    *,
+    replicates: int,
+    seed: int = 0,
+    paired: bool = False,
 ) -> Difference:
     """The same, by bootstrap."""
     x = np.arange(clips)
@@ -175,55 +183,58 @@ def by_bootstrap(
 
 
 def measure_difference_cost(clips: int, dimensions: int, replicates: int) -> None:
-    print(f"N = M = {clips}, d = {dimensions}, two systems, one thread\n")
-    print(f"| metric | jackknife, CPU | bootstrap of {replicates}, CPU |")
-    print("|---|---|---|")
+    print(f"N = M = {clips}, d = {dimensions}, two systems, one thread, CPU time\n")
+    print(
+        f"| metric | interval of one score | difference by jackknife | bootstrap of {replicates} |"
+    )
+    print("|---|---|---|---|")
     cases = [(f"OTAD, norm {norm:g}", "OTAD", norm) for norm in (1.0, 4.0, 20.0)]
     for title, name, norm in [*cases, ("FAD", "FAD", 1.0), ("KAD", "KAD", 1.0)]:
         rng = np.random.default_rng(0)
         sides = [spectral(rng, clips, dimensions, norm, shift) for shift in (0.0, 0.1, 0.05)]
-        distance = BETWEEN[name](np.concatenate(sides))
-        _, jackknife = timed(partial(by_jackknife, distance, clips, 0, paired=False))
-        _, bootstrap = timed(partial(by_bootstrap, distance, clips, replicates, 0, paired=False))
-        print(f"| {title} | {jackknife:.1f} s | {bootstrap:.1f} s |", flush=True)
+        fresh = partial(BETWEEN[name], np.concatenate(sides))  # remembers nothing of the last one
+        _, interval = timed(partial(jackknife_interval, fresh(), clips, clips))
+        _, jackknife = timed(partial(by_jackknife, fresh(), clips))
+        _, bootstrap = timed(partial(by_bootstrap, fresh(), clips, replicates=replicates))
+        print(f"| {title} | {interval:.1f} s | {jackknife:.1f} s | {bootstrap:.1f} s |", flush=True)
 
 
 def measure_difference(
-    clips: int, runs: int, replicates: int, names: list[str], sets: str, pairs: str
+    clips: int,
+    runs: int,
+    names: list[str],
+    sets: str,
+    pairs: str,
+    ways: dict[str, Way],
+    seed: int,
 ) -> None:
-    print(f"N = M = {clips}, {runs} runs, {replicates} replicates\n")
-    ways = ("jackknife", "bootstrap")
-    print(
-        "| metric | systems | expected difference | its deviation, by jackknife, by bootstrap | "
-        "coverage by jackknife | by bootstrap |"
-    )
-    print("|---|---|---|---|---|---|")
+    print(f"N = M = {clips}, {runs} runs, draws of seed {seed}\n")
+    columns = "".join(f" coverage by {way} |" for way in ways)
+    deviations = ", ".join(["its deviation", *(f"by {way}" for way in ways)])
+    print(f"| metric | systems | expected difference | {deviations} |{columns}")
+    print("|---|---|---|---|" + "---|" * len(ways))
     x = np.arange(clips)
     for name in names:
         for kind in (kind for kind in KINDS if kind.startswith(sets)):
             for paired in {"no": (False,), "yes": (True,), "both": (False, True)}[pairs]:
-                rng = np.random.default_rng(0)
+                rng = np.random.default_rng(seed)
                 distances = (
                     BETWEEN[name](draw_systems(kind, clips, rng, paired=paired))
                     for _ in range(4 * runs)
                 )
-                found = [
-                    (
-                        by_jackknife(distance, clips, seed, paired=paired),
-                        by_bootstrap(distance, clips, replicates, seed, paired=paired),
-                    )
-                    for seed, distance in zip(range(runs), distances, strict=False)
-                ]
-                values = [first.value for first, _ in found]
-                values += [d(x, clips + x) - d(x, 2 * clips + x) for d in distances]
+                found: dict[str, list[Difference]] = {way: [] for way in ways}
+                values = []
+                for run, distance in enumerate(distances):
+                    values.append(distance(x, clips + x) - distance(x, 2 * clips + x))
+                    for way, by in ways.items() if run < runs else ():
+                        found[way].append(by(distance, clips, seed=run, paired=paired))
                 expected = float(np.mean(values))
-                by = dict(zip(ways, zip(*found, strict=True), strict=True))
-                spread = [np.sqrt(np.mean([d.deviation**2 for d in by[way]])) for way in ways]
-                hits = [np.mean([d.low <= expected <= d.high for d in by[way]]) for way in ways]
+                spread = [np.sqrt(np.mean([d.deviation**2 for d in found[way]])) for way in ways]
+                hits = [np.mean([d.low <= expected <= d.high for d in found[way]]) for way in ways]
                 print(
                     f"| {name} | {kind}{', paired' if paired else ''} | {expected:.4g} | "
-                    f"{np.std(values):.3g}, {spread[0]:.3g}, {spread[1]:.3g} | "
-                    f"{hits[0]:.1%} | {hits[1]:.1%} |",
+                    f"{', '.join(f'{s:.3g}' for s in (np.std(values), *spread))} | "
+                    f"{' | '.join(f'{h:.1%}' for h in hits)} |",
                     flush=True,
                 )
 
@@ -238,6 +249,8 @@ def main() -> None:
     parser.add_argument("--metrics", default="OTAD,FAD,KAD")
     parser.add_argument("--sets", default="", help="how the kinds of sets to draw begin")
     parser.add_argument("--paired", choices=["no", "yes", "both"], default="both")
+    parser.add_argument("--by", choices=["jackknife", "bootstrap", "both"], default="both")
+    parser.add_argument("--seed", type=int, default=0, help="of the draws that intervals are for")
     options = parser.parse_args()
     if options.what == "cost":
         measure_cost(options.clips or 500, options.dimensions, options.replicates)
@@ -248,9 +261,12 @@ def main() -> None:
     clips, runs = options.clips or 60, options.runs
     names, sets = options.metrics.split(","), options.sets
     if options.what == "coverage":
-        measure_coverage(clips, runs, names, sets)
+        measure_coverage(clips, runs, names, sets, options.seed)
     else:
-        measure_difference(clips, runs, options.replicates, names, sets, options.paired)
+        bootstrap = partial(by_bootstrap, replicates=options.replicates)
+        known: dict[str, Way] = {"jackknife": by_jackknife, "bootstrap": bootstrap}
+        ways = known if options.by == "both" else {options.by: known[options.by]}
+        measure_difference(clips, runs, names, sets, options.paired, ways, options.seed)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ LAYERS = (
     ("store", "encoders"),
     ("differences",),
     ("audio", "distances", "neighbours", "statistics", "resampling", "perturb", "synthesis"),
-    ("weights",),
+    ("jackknife", "weights"),
     ("atomic", "citations", "device", "engine", "places", "sealed"),
     ("errors",),
 )

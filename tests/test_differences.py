@@ -134,6 +134,18 @@ def test_the_interval_covers_the_expected_difference(name: str) -> None:
     assert deviation == pytest.approx(np.std(values), rel=0.4)
 
 
+def test_the_probability_agrees_with_the_interval() -> None:
+    rng, n = np.random.default_rng(8), 20
+    sure = 0
+    for shift in np.linspace(0.0, 1.0, 30):
+        sets = (move + rng.normal(size=(n, 3)) for move in (0.0, shift, 0.3))
+        found = by_jackknife(between("FAD", *sets), n)
+        assert (found.high < 0) == (found.probability > 0.975)
+        assert (found.low > 0) == (found.probability < 0.025)
+        sure += found.low > 0
+    assert 0 < sure < 30
+
+
 def test_what_cannot_be_compared_is_refused(rng: np.random.Generator) -> None:
     distance = between("FAD", *(rng.normal(size=(60, 3)) for _ in range(2)))
     interval = jackknife_interval(distance, 60, 60)

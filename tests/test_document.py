@@ -145,6 +145,7 @@ def test_compare_and_methods(
     assert f"closest first: {near}" in out
     assert out.count("@inproceedings{kilgour") == out.count("@article{chung") == 1
     assert "centred bootstrap of 200 replicates with common reference clips" in out
+    assert "efron" not in out
     for system in (near, far):
         assert f"{system}: KAD bandwidth" in err
     assert run(compare_main, "logmel", reference, far, near, *arguments) == 0
@@ -152,7 +153,9 @@ def test_compare_and_methods(
     methods = {d["method"] for d in valid(target.read_text())["results"][0]["differences"]}
     assert methods == {"jackknife"}
     assert run(methods_main, target) == 0
-    assert "grouped jackknife with common reference clips" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "grouped jackknife [efron1981jackknife] with common reference clips" in out
+    assert out.count("@article{efron1981jackknife,") == 1
     assert run(compare_main, "logmel", reference, far, near, "--bootstrap", 5) == 2
     assert "at least 20 replicates" in capsys.readouterr().err
     assert run(compare_main, "logmel", reference, far) == 2
@@ -165,7 +168,8 @@ def test_methods(
     folders: Folders, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any
 ) -> None:
     target = tmp_path / "run.json"
-    run(score_main, "yamnet", *folders, "--metrics", "otad,kad", "--null", 9, "--json", target)
+    options = ("--metrics", "otad,kad", "--null", 9, "--ci", "--json", target)
+    run(score_main, "yamnet", *folders, *options)
     document = valid(target.read_text())
     capsys.readouterr()
     assert run(methods_main, target) == 0
@@ -190,7 +194,8 @@ def test_methods(
     assert r"$\varepsilon$ = 0.1" in paragraph
     assert not re.search(r"(?<!\\)[%&#_]", paragraph), "nothing is a comment or an error"
     cited = re.findall(r"\\cite\{([^}]*)\}", paragraph)
-    assert cited == ["jeong2026otad", "chung2025kad", "plakal2019yamnet"]
+    interval = "efron1981jackknife"
+    assert cited == ["jeong2026otad", interval, "chung2025kad", interval, "plakal2019yamnet"]
     assert all(f"{{{key}," in entries for key in cited)
 
 

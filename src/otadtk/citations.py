@@ -1,4 +1,4 @@
-"""BibTeX entries of what a score rests on: the metrics' papers and the encoders'."""
+"""BibTeX entries of what a score rests on: the papers of metrics, intervals and encoders."""
 
 from __future__ import annotations
 
@@ -29,6 +29,16 @@ _METRICS = {
   year    = {2025}
 }""",
 }
+
+_JACKKNIFE = """@article{efron1981jackknife,
+  title   = {The Jackknife Estimate of Variance},
+  author  = {Efron, Bradley and Stein, Charles},
+  journal = {The Annals of Statistics},
+  volume  = {9},
+  number  = {3},
+  pages   = {586--596},
+  year    = {1981}
+}"""
 
 _PANNS = """@article{kong2020panns,
   title   = {{PANNs}: Large-Scale Pretrained Audio Neural Networks for Audio Pattern Recognition},
@@ -111,6 +121,11 @@ _ENCODERS = {
 def cite_metric(name: str) -> str:
     """The BibTeX entry of a metric."""
     return _METRICS[name]
+
+
+def cite_jackknife() -> str:
+    """The entry for the intervals."""
+    return _JACKKNIFE
 
 
 def cite_model(model: Mapping[str, Any]) -> str | None:

@@ -12,17 +12,23 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.special import stdtr, stdtrit
+from scipy.special import stdtr
 
 from otadtk.engine import Engine, LocalEngine
 from otadtk.errors import UsageError
-from otadtk.resampling import (
+from otadtk.jackknife import (
     TAIL,
+    limits,
+    slope_of_difference,
+    spread_between,
+    spread_of,
+    spread_within,
+)
+from otadtk.resampling import (
     FloatArray,
     IndexArray,
     Interval,
     SubsetDistance,
-    jackknife_variance,
     require_at_least,
 )
 
@@ -113,25 +119,35 @@ def bootstrap_difference(value: float, first: FloatArray, second: FloatArray) ->
 
 
 def jackknife_difference(first: Interval, second: Interval, *, paired: bool = False) -> Difference:
-    """How much larger the first score is than the second, for one and the same reference set."""
+    """How much larger the first score is than the second, for one and the same reference set.
+
+    The difference is a score too: groups of clips that both scores share are left out of both at
+    once. The probability takes the variance of a difference of 0, so that it is above 97.5 % where the
+    interval is below 0.
+    """
     if (first.groups, first.seed) != (second.groups, second.seed):
         raise UsageError("Only intervals of the same groups and seed can be compared.")
-    x, y = np.asarray(first.without_reference), np.asarray(first.without_evaluated)
-    other_x, other_y = np.asarray(second.without_reference), np.asarray(second.without_evaluated)
-    if len(x) != len(other_x) or (paired and len(y) != len(other_y)):
+    own, other = first.without, second.without
+    x, y, z = (len(s.groups) for s in (own.reference, own.evaluated, other.evaluated))
+    if x != len(other.reference.groups) or (paired and y != z):
         raise UsageError("The two scores do not belong to the same clips.")
-    variance = jackknife_variance(x - other_x)
+    value = first.score - second.score
+    spread = spread_within(value, own.reference.less(other.reference))
     if paired:
-        variance += jackknife_variance(y - other_y)
-        freedom = len(x) + len(y) - 2
+        spread += spread_within(value, own.evaluated.less(other.evaluated))
+        spread += spread_between(value, own.less(other))
+        freedom = x + y - 2
     else:
-        variance += jackknife_variance(y) + jackknife_variance(other_y)
-        freedom = len(x) + len(y) + len(other_y) - 3
-    value, deviation = first.score - second.score, variance**0.5
-    reach = float(stdtrit(freedom, 1.0 - TAIL)) * deviation
-    if deviation > 0:
-        probability = float(stdtr(freedom, -value / deviation))
+        for each in (first, second):
+            spread += spread_within(each.score, each.without.evaluated)
+            spread += spread_between(each.score, each.without)
+        freedom = x + y + z - 3
+    slope = slope_of_difference(spread_of(first.score, own), spread_of(second.score, other), spread)
+    low, high = limits(value, spread, slope, freedom)
+    if_equal = spread.variance_at(-value, slope) ** 0.5
+    if if_equal > 0:
+        probability = float(stdtr(freedom, -value / if_equal))
     else:  # the same clips twice
         probability = 0.5 if value == 0 else float(value < 0)
-    low, high = value - reach, value + reach
-    return Difference(value, low, high, deviation, probability, "jackknife", len(x) + len(y))
+    deviation = spread.variance**0.5
+    return Difference(value, low, high, deviation, probability, "jackknife", own.count)

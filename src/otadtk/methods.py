@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from otadtk.citations import cite_metric, cite_model, key_of
+from otadtk.citations import cite_jackknife, cite_metric, cite_model, key_of
 from otadtk.differences import show_probability
 from otadtk.errors import UsageError
 
@@ -41,6 +41,7 @@ def bibtex(document: Mapping[str, Any]) -> str:
     """The references of the paragraph."""
     results = document["results"]
     entries = [cite_metric(result["metric"]) for result in results]
+    entries += [cite_jackknife() for result in results if _by_jackknife(result)]
     entries += [entry for result in results if (entry := cite_model(result["model"]))]
     return "\n\n".join(dict.fromkeys(entries))
 
@@ -105,7 +106,8 @@ def _score_sentences(document: Mapping[str, Any]) -> list[str]:
             interval = found["interval"]
             sentences.append(
                 f"A 95 % interval of the expected {name} at these sizes, by a grouped two-sample "
-                f"jackknife, is {_number(interval['low'])} to {_number(interval['high'])}."
+                f"jackknife with its bias in variance taken off [{key_of(cite_jackknife())}], is "
+                f"{_number(interval['low'])} to {_number(interval['high'])}."
             )
         if found["limit"] is not None:
             limit = found["limit"]
@@ -154,7 +156,14 @@ def _probability(difference: Mapping[str, Any]) -> str:
 def _resampling(difference: Mapping[str, Any]) -> str:
     if difference["method"] == "bootstrap":
         return f"centred bootstrap of {difference['replicates']} replicates"
-    return "grouped jackknife"
+    return f"grouped jackknife [{key_of(cite_jackknife())}]"
+
+
+def _by_jackknife(result: Mapping[str, Any]) -> bool:
+    """Whether the paragraph speaks of one."""
+    if "differences" in result:
+        return any(difference["method"] == "jackknife" for difference in result["differences"])
+    return result["statistics"]["interval"] is not None
 
 
 def _definition(result: Mapping[str, Any], *, several: bool = False) -> str:

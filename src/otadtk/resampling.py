@@ -12,17 +12,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from otadtk.engine import Engine, LocalEngine
 from otadtk.errors import UsageError
+from otadtk.jackknife import TAIL, Draw, Without, limits, scores_without, spread_of
 
 IndexArray = NDArray[np.intp]
 FloatArray = NDArray[np.float64]
 SubsetDistance = Callable[[IndexArray, IndexArray], float]
 
-TAIL = 0.025
-"""What a 95 % interval leaves out on each side."""
 _TIE = 1e-6
 """Relative difference below which two scores are one score, computed twice."""
 
@@ -62,10 +60,8 @@ class Interval:
     """Degrees of freedom of the t distribution behind the interval."""
     groups: int
     seed: int
-    without_reference: tuple[float, ...] = field(repr=False)
-    """The score without each group of reference clips in turn."""
-    without_evaluated: tuple[float, ...] = field(repr=False)
-    """The score without each group of evaluated clips in turn."""
+    without: Without = field(repr=False)
+    """The scores without one and two groups of clips."""
 
 
 @dataclass(frozen=True)
@@ -130,27 +126,24 @@ def jackknife_interval(
     workers: int = 1,
     engine: Engine | None = None,
 ) -> Interval:
-    """The score ± t · s, with s² the sum of the jackknife variances of the two sides.
+    """The 95 % interval of a score whose variance is that of a corrected grouped jackknife.
 
-    The clips of a side are dealt into groups; leaving each group out in turn shows how much the
-    score owes to chance. Unlike a bootstrap no clip is drawn twice, which would lower distances
-    within a set and bias transport and kernel scores alike.
+    The clips of a side are dealt into groups; leaving each group out in turn, and some two groups
+    together, shows how much the score owes to chance. Unlike a bootstrap no clip is drawn twice,
+    which would lower distances within a set and bias transport and kernel scores alike.
     """
     require_at_least(groups, 3, "groups")
     require_at_least(seed, 0, "seed")
-    x, y = np.arange(n), n + np.arange(m)
-    draws = [(x, y)]
-    draws += [(kept, y) for kept in _all_but_one_group(x, groups, seed)]
-    draws += [(x, kept) for kept in _all_but_one_group(y, groups, seed)]
-    values = _map(lambda draw: distance(*draw), draws, engine or LocalEngine(workers), "interval")
-    first = 1 + _group_count(n, groups)
-    score, without_x, without_y = float(values[0]), values[1:first], values[first:]
-    deviation = (jackknife_variance(without_x) + jackknife_variance(without_y)) ** 0.5
-    freedom = len(without_x) + len(without_y) - 2
-    reach = float(stdtrit(freedom, 1.0 - TAIL)) * deviation
-    low, high = score - reach, score + reach
-    without = tuple(without_x.tolist()), tuple(without_y.tolist())
-    return Interval(score, low, high, deviation, freedom, groups, seed, *without)
+    chosen = engine or LocalEngine(workers)
+
+    def scores(draws: Sequence[Draw]) -> FloatArray:
+        return _map(lambda draw: distance(*draw), draws, chosen, "interval")
+
+    score, without = scores_without(n, m, groups, seed, scores)
+    spread = spread_of(score, without)
+    freedom = len(without.reference.groups) + len(without.evaluated.groups) - 2
+    low, high = limits(score, spread, spread.slope, freedom)
+    return Interval(score, low, high, spread.variance**0.5, freedom, groups, seed, without)
 
 
 def extrapolate(
@@ -194,26 +187,6 @@ def extrapolate(
         tuple(scores.tolist()),
         seed,
     )
-
-
-def _group_count(size: int, groups: int) -> int:
-    count = min(groups, size // 2)
-    if count < 3:
-        raise UsageError(f"An interval needs at least 6 clips a side, not {size}.")
-    return count
-
-
-def _all_but_one_group(side: IndexArray, groups: int, seed: int) -> list[IndexArray]:
-    """The side without each of its groups in turn; the same seed deals the same way again."""
-    count = _group_count(len(side), groups)
-    order = np.random.default_rng(seed).permutation(side)
-    return [np.sort(np.delete(order, np.s_[k::count])) for k in range(count)]
-
-
-def jackknife_variance(scores: FloatArray) -> float:
-    """Of the full score, by the scores without each group in turn."""
-    count = len(scores)
-    return (count - 1) / count * float(np.sum((scores - scores.mean()) ** 2))
 
 
 def _map(

@@ -109,7 +109,8 @@ class Evaluation:
             interval = found.interval
             lines.append(
                 f"95 % interval: {interval.low:.6f} to {interval.high:.6f} (jackknife, "
-                f"{len(interval.without_reference)} and {len(interval.without_evaluated)} groups)"
+                f"{len(interval.without.reference.groups)} and "
+                f"{len(interval.without.evaluated.groups)} groups)"
             )
         if found.limit is not None:
             limit = found.limit

@@ -17,6 +17,7 @@ from otadtk import OTAD, UsageError
 from otadtk.cli.score import main
 from otadtk.embed import EmbeddingSet, LazyEncoder
 from otadtk.encoders.signal import with_signal
+from otadtk.jackknife import Side, Without
 from otadtk.report import clips, page
 from otadtk.report.content import project, relative_costs
 from otadtk.report.page import ReportOptions, gather_content, write_page
@@ -75,11 +76,11 @@ def test_groups_have_costs_and_scores(report: Path) -> None:
 
 
 def test_statistics_stand_in_the_summary(scored: Scored, tmp_path: Path) -> None:
-    score = scored.diagnostics.score
+    score, without = scored.diagnostics.score, Without(Side((), ()), Side((), ()), ())
     options = ReportOptions(
         audio="none",
         floor=Floor(score / 2, score / 3, score / 1.5, 0.1 * score, 0.005, 199, 0, ()),
-        interval=Interval(*(score, 0.9 * score, 1.1 * score, 0.05 * score, 38, 20, 0), (), ()),
+        interval=Interval(*(score, 0.9 * score, 1.1 * score, 0.05 * score, 38, 20, 0), without),
         limit=Limit(0.01, 1.0, 0.9, (10, 20, 30), (0.3, 0.2, 0.1), 0),
         command="otadtk yamnet <a> b",
     )
