@@ -156,8 +156,10 @@ class Coupler:
         gaps = [found.gap]
         for step in range(1, min(_NEWTON_STEPS, self.max_iterations - sweeps) + 1):
             u, v = plan.newton_step(a_, b_, 0.01 * (found.row_error + found.column_error), radius)
-            moved = KernelPlan(kernel, u, v, a_, b_, kernel.clipped_mass(u, v))
-            better = self._certify(moved, sweeps + step, cost, a, b, "smooth")
+            moved, better = plan, found
+            if bool(u.isfinite().all() and v.isfinite().all()):
+                moved = KernelPlan(kernel, u, v, a_, b_, kernel.clipped_mass(u, v))
+                better = self._certify(moved, sweeps + step, cost, a, b, "smooth")
             uphill = better.dual > found.dual or better.gap < found.gap
             radius *= 2.0 if uphill else 0.125
             if uphill:
