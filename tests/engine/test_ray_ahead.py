@@ -82,7 +82,8 @@ def test_memory_of_what_is_read_ahead_is_bounded(
 class Numbers:
     """Work at numbers, of which one kills whoever looks at it; ahead they become large arrays.
 
-    Each result tells whether it was done ahead. Actors wait until ``nodes`` have done something.
+    Each result tells whether it was done ahead. Actors wait until ``nodes`` have done something, and
+    nobody does something ahead before as many have begun: one alone might take all that is given out.
     """
 
     def __init__(
@@ -95,10 +96,7 @@ class Numbers:
 
         def work(items: Iterator[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
             for index, item in items:
-                patience = time.monotonic() + 60
-                while len(list(self._folder.iterdir())) < self._nodes:
-                    assert time.monotonic() < patience
-                    time.sleep(0.02)
+                self._wait_for_nodes("done")
                 done = isinstance(item, np.ndarray)
                 yield index, (self._look(int(item[0] if done else item)), done)
 
@@ -108,10 +106,19 @@ class Numbers:
         """The items as arrays, too large for Ray to send them with its messages."""
         import ray
 
+        node = ray.get_runtime_context().get_node_id()
+        (self._folder / f"begun-{node}").touch()
+        self._wait_for_nodes("begun")
         time.sleep(self._seconds)
         done = [np.full(50_000, self._look(item)) for item in items]
-        (self._folder / ray.get_runtime_context().get_node_id()).touch()
+        (self._folder / f"done-{node}").touch()
         return done
+
+    def _wait_for_nodes(self, mark: str) -> None:
+        patience = time.monotonic() + 120
+        while len(list(self._folder.glob(f"{mark}-*"))) < self._nodes:
+            assert time.monotonic() < patience, mark
+            time.sleep(0.02)
 
     def _look(self, item: int) -> int:
         if item == self._poison:
