@@ -35,7 +35,7 @@ demo: setup
 	@$(BIN)/otadtk-demo demo
 
 test: setup
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 lint: $(INSTALLED)
 	$(BIN)/ruff check .

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +20,24 @@ RATE = 16_000
 # a shell in the background ignores Ctrl-C, and so would the commands that tests interrupt
 signal.signal(signal.SIGINT, signal.default_int_handler)
 torch.set_num_threads(1)  # two threads that wait for each other on busy cores crawl
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of several processes one runs all tests of a file, and one all that share the Ray cluster."""
+    for item in items:
+        folder = item.path.parent
+        group = folder if folder.name == "engine" else item.path
+        item.add_marker(pytest.mark.xdist_group(str(group)))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Reports travel between processes; names of clips that are no UTF-8 would not."""
+    report = yield
+    report.sections = [
+        (title, text.encode(errors="replace").decode()) for title, text in report.sections
+    ]
+    return report
 
 
 @pytest.fixture(scope="session")
