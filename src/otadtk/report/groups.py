@@ -21,7 +21,7 @@ _RESAMPLES = 1000
 _SEED = 0
 _LEAST_CLIPS = 6
 """Clips a side below which a group has a cost but no score: it would be mostly floor."""
-_PARTS = 5
+_PARTS = 4
 """Groups of the jackknife: enough for an interval of a small set."""
 _MOST_SCORED = 200
 
