@@ -112,7 +112,7 @@ def ours_annealed(x, y, options):
 
     def run():
         panels = CostPanels(SquaredCost(first, second, dtype), 4 * n * n)
-        f, g, _ = coarse_potentials(panels, weights, weights, epsilon)
+        f, g = coarse_potentials(panels, weights, weights, epsilon)
         return lambda: of_potentials(f, g, first, second, epsilon)
 
     run()

@@ -53,7 +53,7 @@ def test_other_nodes_decode_and_the_store_is_the_same(
         assert summary is not None
         assert sum(summary.ahead.values()) > 0
         assert not set(summary.ahead) & set(summary.nodes), "the actor's node has no CPU free"
-        assert "decoded ahead on" in summary.describe("clip", 0)
+        assert "read ahead on" in summary.describe("clip", 0)
         again = fill_store(clips, encoders, far, on_error="skip", engine=engine)
         assert again.encoded == (0, 0)
         from_far = embed(clips, encoders[1], far, on_error="skip", engine=engine)

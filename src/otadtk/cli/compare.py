@@ -179,7 +179,7 @@ def _print_table(comparisons: Sequence[Comparison]) -> None:
             ]
             if lead is not None:
                 row += [
-                    *(f"{-lead.value:.6f}", f"{-lead.high:.6f} to {-lead.low:.6f}"),
+                    *(f"{0.0 - lead.value:.6f}", f"{0.0 - lead.high:.6f} to {0.0 - lead.low:.6f}"),
                     lead.shown_probability,
                 ]
             rows.append(row)

@@ -1,9 +1,9 @@
 """Potentials at a coarse ε by annealing: where the plan of a sharp problem is to be looked for.
 
 A sample of at most 2,000 points of each cloud is annealed from half the mean cost down to a
-200th of it, four over-relaxed sweeps a stage; one soft minimum extends the result to all points.
-What comes out is rough (marginals off by some per cent), and need not be better: the support
-that it suggests is repaired by pricing (``columns.py``).
+200th of it, or to an ε that is given, four over-relaxed sweeps a stage; one soft minimum extends
+the result to all points. What comes out is rough (marginals off by some per cent), and need not be
+better: the support that it suggests is repaired by pricing (``columns.py``), or sweeps go on from it.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ _RELAXATION = 1.5
 
 def coarse_potentials(
     panels: CostPanels, a: Tensor, b: Tensor, end: float | None = None
-) -> tuple[Tensor, Tensor, float]:
-    """(f, g, ε) for all points of both clouds at a coarse ε, or the one given, in float64."""
+) -> tuple[Tensor, Tensor]:
+    """(f, g) for all points of both clouds at a coarse ε, or the one given, in float64."""
     cost = panels.cost
     rows, columns = _sample(a), _sample(b)
     sampled = cost.restricted(rows, columns)
@@ -37,7 +37,7 @@ def coarse_potentials(
         everyone = torch.arange(len(b), device=cost.device)
         g = _soft_minimum(cost.restricted(rows, everyone), f, a_sample, end)
         f, g = _refine(panels, g, a, b, end)
-    return f, g, end
+    return f, g
 
 
 def _sample(weights: Tensor) -> Tensor:

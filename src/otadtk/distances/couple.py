@@ -100,7 +100,7 @@ class Coupler:
         """Sweeps in float64 from annealed potentials: those of far points are thousands of ε away."""
         cost, wide = cost.widened(), accumulator(cost.device)
         panels = CostPanels(cost, self.budget.kept_bytes)
-        f, g, _ = coarse_potentials(
+        f, g = coarse_potentials(
             panels, a.to(cost.device, wide), b.to(cost.device, wide), self.epsilon
         )
         del panels  # before the kernel takes its place in memory

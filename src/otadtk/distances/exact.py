@@ -100,7 +100,7 @@ def exact_transport(
         assert start is not None  # the limit is all pairs
     else:
         on_device = cloud_x.weights.to(cost.device, wide), cloud_y.weights.to(cost.device, wide)
-        f, g, _ = coarse_potentials(panels, *on_device)
+        f, g = coarse_potentials(panels, *on_device)
         start = starting_pairs(panels, f, g)
     rounding = cost.rounding() + 1e-12 * float(cost.x_squared.max() + cost.y_squared.max())
     plan = transport_by_columns(panels, start, weights_a, weights_b, 2.0 * rounding)

@@ -63,7 +63,7 @@ def solve_sharp_cross(
     """
     panels = CostPanels(cost, memory)
     weights_a, weights_b = a.cpu().double().numpy(), b.cpu().double().numpy()
-    f_coarse, g_coarse, _ = coarse_potentials(panels, a, b)
+    f_coarse, g_coarse = coarse_potentials(panels, a, b)
     start = starting_pairs(panels, f_coarse, g_coarse)
     exact = transport_by_columns(
         panels, start, weights_a, weights_b, slack=0.5 * epsilon, enough=_ENOUGH

@@ -43,9 +43,7 @@ class RunSummary:
             f"{name} {count / max(self.seconds, 1e-9):.1f} {unit}s/s"
             for name, count in sorted(self.nodes.items())
         ]
-        ahead = (
-            f"{sum(self.ahead.values())} decoded ahead on {_count(len(self.ahead), 'node', 's')}, "
-        )
+        ahead = f"{sum(self.ahead.values())} read ahead on {_count(len(self.ahead), 'node', 's')}, "
         return (
             f"{sum(self.nodes.values())} {unit}s in {self.seconds:.1f} s on "
             f"{_count(len(rates), 'node', 's')} ({', '.join(rates)}); {ahead if self.ahead else ''}"
