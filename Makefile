@@ -55,13 +55,16 @@ MODELS ?= yamnet logmel
 EXPERIMENTS ?= rank-one factorial per-sample mos regularisation invariance efficiency
 
 # DCASE=folder with dcase2023_task7_{mos,fad}.csv and PEERS=folder with kadtk and otadtk 0.1.2
-# unpacked add what needs them; without them the committed results of these two stay.
+# unpacked add what needs them, LISTENING=folder the CSV files of benchmarks/listening_sets.py; without
+# them the committed results of these stay.
 experiments: setup
 	@test -n "$(DATA)" || { echo "make experiments needs ESC-50: make experiments DATA=path" >&2; exit 2; }
 	$(BIN)/otadtk-experiments $(EXPERIMENTS) --data "$(DATA)" --model $(MODELS) --out $(RESULTS)
 	$(if $(DCASE),$(BIN)/otadtk-experiments mos-published --out $(RESULTS) \
 	  --ratings "$(DCASE)/dcase2023_task7_mos.csv" --distances "$(DCASE)/dcase2023_task7_fad.csv",)
 	$(if $(PEERS),$(BIN)/otadtk-experiments equivalence --peers "$(PEERS)" --out $(RESULTS),)
+	$(if $(LISTENING),$(BIN)/otadtk-experiments listening --out $(RESULTS) \
+	  --ratings "$(LISTENING)"/*.csv "$(LISTENING)"/timbre/*.csv,)
 	$(BIN)/otadtk-experiments page docs/results.md --out $(RESULTS)
 
 fuzz: setup

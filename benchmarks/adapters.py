@@ -1,11 +1,11 @@
-"""Evaluates the ground metrics of an encoder on ESC-50: the table of the model cards.
+"""Evaluates the ground metrics of an encoder on ESC-50, for the tables of the model cards.
 
     python benchmarks/adapters.py ESC50_FOLDER [--csv TABLE] [--markdown TABLE]
 
 ESC50_FOLDER holds audio/ and meta/esc50.csv as published. Reference: folds 1-3 (1,200 clips).
-Evaluated: folds 4-5 (800 clips), of which 5 % are replaced by a spoilt version; exact transport;
-AUROC of c_j. No adapter is trained or selected on these clips. Raw, agnostic, native and artifact
-metrics see the same clips, faults and draws.
+Evaluated: folds 4-5 (800 clips), of which 5 % are replaced by a degraded version; exact transport;
+AUROC of c_j. No adapter is trained or selected on these clips. All variants get the same clips,
+faults and draws.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from otadtk.embed.store import EmbeddingStore
 from otadtk.experiments.data import Dataset, Embedded, Points, Space, clean_plan, read_clips
-from otadtk.experiments.disjoint import DRAWS, FAULTS, ceiling, detect, plan
-from otadtk.store import EmbeddingStore
+from otadtk.experiments.per_sample.disjoint import DRAWS, FAULTS, ceiling, detect, plan
 from otadtk.training.datasets import LabelledClip
 from otadtk.training.evaluation import class_accuracy
 from otadtk.training.losses import retained_variance, squared_distance
@@ -60,13 +60,13 @@ def main() -> None:
 
 
 def probe_plan(dataset: Dataset) -> tuple[Version, ...]:
-    """All clips clean, and some with noise and shuffled, for the probes."""
-    spoilt = []
+    """All clips clean, and some noisy and shuffled, for the probes."""
+    degraded = []
     for index in probe_clips(len(dataset.clips)):
         rng = np.random.default_rng(zlib.crc32(dataset.clips[index].path.name.encode()))
         for kind in ("noise", "shuffle"):
-            spoilt.append(Version(int(index), kind, float(rng.random())))
-    return (*clean_plan(len(dataset.clips)), *spoilt)
+            degraded.append(Version(int(index), kind, float(rng.random())))
+    return (*clean_plan(len(dataset.clips)), *degraded)
 
 
 def probe_clips(count: int) -> np.ndarray:
@@ -77,7 +77,7 @@ Figure = tuple[float, float, float]
 
 
 def interval(values: np.ndarray) -> Figure:
-    """Mean and a 95 % bootstrap interval."""
+    """The mean and its 95 % bootstrap interval."""
     rng = np.random.default_rng(52)
     means = values[rng.integers(len(values), size=(RESAMPLES, len(values)))].mean(axis=1)
     low, high = np.quantile(means, [0.025, 0.975])
@@ -117,7 +117,7 @@ def evaluate(embedded: Embedded, variant: str) -> dict[str, Figure]:
 def triplets_won(
     space: Space, raw: Space, clips: Sequence[LabelledClip], number: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Which triplets of a probe a metric wins, and which the raw embedding wins."""
+    """The triplets of a probe that a metric wins, and those that the raw embedding wins."""
     sampler = TripletSampler(clips, raw.versions, np.ones(len(clips), dtype=bool))
     drawn = sampler.draw(PROBES[number], TRIPLETS, np.random.default_rng([53, number]))
 

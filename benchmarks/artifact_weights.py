@@ -1,8 +1,8 @@
-"""How the two weights of the artifact metric act on held-out classes of the training sounds.
+"""Measures the effect of the artifact adapter's two weights on held-out classes.
 
     python benchmarks/artifact_weights.py SOUNDS ADAPTER [--csv TABLE]
 
-ADAPTER was trained on SOUNDS by otadtk-train --variant artifact; the embeddings come from the store.
+ADAPTER was trained on SOUNDS by otadtk-train --variant artifact; embeddings come from the store.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ import torch
 from otadtk.adapter.artifact import ArtifactAdapter
 from otadtk.adapter.files import read_adapter
 from otadtk.embed import LazyEncoder
+from otadtk.embed.store import EmbeddingStore
 from otadtk.encoders import get_spec
-from otadtk.store import EmbeddingStore
 from otadtk.training.config import TrainingConfig
 from otadtk.training.datasets import read_dataset
 from otadtk.training.evaluation import find_faults
@@ -27,9 +27,19 @@ from otadtk.training.split import held_out
 from otadtk.training.versions import UNSEEN, embed_versions, plan_versions
 
 WEIGHTS = (
-    *((0.0, 0.0), (0.0, 0.05), (0.0, 0.1), (0.0, 0.2)),
-    *((0.2, 0.0), (0.4, 0.0), (0.8, 0.0), (0.3, 0.05), (0.3, 0.1), (0.3, 0.15)),
-    *((0.4, 0.15), (0.8, 0.15), (0.4, 0.3)),
+    (0.0, 0.0),
+    (0.0, 0.05),
+    (0.0, 0.1),
+    (0.0, 0.2),
+    (0.2, 0.0),
+    (0.4, 0.0),
+    (0.8, 0.0),
+    (0.3, 0.05),
+    (0.3, 0.1),
+    (0.3, 0.15),
+    (0.4, 0.15),
+    (0.8, 0.15),
+    (0.4, 0.3),
 )
 
 

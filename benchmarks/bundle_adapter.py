@@ -1,4 +1,4 @@
-"""Bundles a trained adapter: copies it into the package and lists it, with its hash, in the manifest.
+"""Bundles a trained adapter: copies it into the package and adds it to the manifest.
 
 python benchmarks/bundle_adapter.py FILE [--default]
 """
@@ -13,6 +13,7 @@ from pathlib import Path
 from otadtk.adapter.files import read_adapter, read_card
 from otadtk.adapter.manifest import BUNDLED
 from otadtk.encoders import get_spec
+from otadtk.encoders.wrappers import split_suffixes
 from otadtk.weights import digest_of
 
 
@@ -22,7 +23,7 @@ def main() -> None:
     parser.add_argument("--default", action="store_true", help="it has earned its place")
     options = parser.parse_args()
     card, _ = read_card(options.file)
-    encoder = card.encoder.removesuffix("+signal")
+    encoder = split_suffixes(card.encoder)[0]
     read_adapter(options.file, get_spec(encoder))
     name = f"{encoder}/{card.variant}.safetensors"
     (BUNDLED / encoder).mkdir(exist_ok=True)

@@ -4,8 +4,8 @@
 
 FOLDER may be ESC-50 in its official layout: then the classes are checked too.
 
-Every measurement is a fresh process with an empty cache of its own; runs with one and two workers
-take turns, and the ratio of their medians is what to compare between machines.
+Every measurement is a fresh process with an empty cache. Runs with one and two workers alternate;
+compare the ratio of their medians between machines.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 from otadtk import OTAD
-from otadtk.audio import find_audio
+from otadtk.audio.find import find_audio
 
 
 def main() -> None:
@@ -70,7 +70,7 @@ def main() -> None:
 
 
 def nearest_neighbour_accuracy(model: str, folder: Path, labels: Path) -> float:
-    """How often a clip's nearest clip of the same fold is of its class."""
+    """The share of clips whose nearest clip of the same fold has their class."""
     with labels.open(newline="") as file:
         facts = {row["filename"]: (row["fold"], row["category"]) for row in csv.DictReader(file)}
     embedded = OTAD(model).embed(folder)

@@ -1,16 +1,16 @@
-"""Measures every encoder: clips/s at 5 s, against its original, and memory for a 10-minute file.
+"""Measures every encoder: clips/s, speed against its original, and memory for a 10-minute file.
 
     python benchmarks/encoders.py [ENCODER ...] [--only speed,memory] [--turns 5] [--cores 1 2]
         [--minutes 10] [--originals build/originals] [--write docs/encoders.md]
 
-Weights are random (tests/encoders/references/seeded.py): the time does not depend on them. An
-encoder and its original, which benchmarks/originals.py fetches, are two processes that live side by
-side and take turns: ours encodes a batch of clips as a folder is embedded, with one worker per core;
-the original takes one clip at a time, with as many threads. Where originals are absent, ours is
-measured alone. The memory is the peak of a process that embeds one long file.
+Weights are random (tests/encoders/references/seeded.py); they do not affect the time. An encoder and
+its original (downloaded by benchmarks/originals.py) run in two processes that alternate. Ours
+encodes batches with one worker per core, as for a folder; the original takes one clip at a time with
+as many threads. Without the original only ours is measured. The memory is the peak of a process that
+embeds one long file.
 
-Results are kept in build/encoders.json, so that encoders can be measured one by one; --write puts
-the table of all that is kept under the last heading of a document (--only "" measures nothing).
+Results are kept in build/encoders.json, so that encoders can be measured one by one. --write puts
+the table of all kept results under the last heading of a document (--only "" measures nothing).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
-from otadtk.encoders.table import BUILT_IN
+from otadtk.encoders.networks import BUILT_IN
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parent.parent)]
 import originals  # noqa: E402
@@ -37,16 +37,16 @@ KEPT = ROOT / "build" / "encoders.json"
 WORKER = Path(__file__).with_name("encoders_worker.py")
 MAKE_REFERENCE = ROOT / "tests" / "encoders" / "references" / "make.py"
 SECONDS = 5
-HEADING = "## How fast"
+HEADING = "## Speed"
 CORES = ("1 core", "2 cores")
 
 
 class ContestantError(Exception):
-    """A process ended early; holds the last line that it wrote on stderr."""
+    """A process ended early; the message is the last line of its stderr."""
 
 
 class Contestant:
-    """A process that encodes clips of 5 s when told to, with so many cores."""
+    """A process that encodes clips of 5 s on request, with a given number of cores."""
 
     def __init__(self, *command: str) -> None:
         self._process = subprocess.Popen(
@@ -60,14 +60,14 @@ class Contestant:
             pass
 
     def seconds_per_clip(self, cores: int) -> dict[str, float]:
-        """One turn: seconds a clip, of the clock (``wall``) and of the processor (``cpu``)."""
+        """One turn: seconds per clip, wall clock (``wall``) and processor time (``cpu``)."""
         assert self._process.stdin is not None
         print(cores, file=self._process.stdin, flush=True)
         turn: dict[str, float] = json.loads(self._answer())
         return turn
 
     def end(self) -> None:
-        """Let the process go."""
+        """End the process."""
         self._process.communicate()
 
     def _answer(self) -> str:
@@ -79,7 +79,7 @@ class Contestant:
 
 
 def measure_speed(name: str, scratch: Path, options: argparse.Namespace) -> dict[str, Any]:
-    """Clips/s with one and two cores, ours and the original's if it is here."""
+    """Clips/s with one and two cores, for ours and for the original if available."""
     contestants = {"ours": Contestant(sys.executable, str(WORKER), name, "speed", str(scratch))}
     python = options.originals / "environment" / "bin" / "python"
     if name in CASES and python.exists():
@@ -88,7 +88,7 @@ def measure_speed(name: str, scratch: Path, options: argparse.Namespace) -> dict
         try:
             contestants["original"] = Contestant(*command, *place)
         except ContestantError as error:
-            print(f"The original of {name} does not run here ({error}): ours alone.")
+            print(f"The original of {name} does not run here ({error}): measuring only ours.")
     found: dict[str, Any] = {"turns": options.turns}
     turns: dict[tuple[str, int], list[dict[str, float]]] = {}
     for _ in range(options.turns):
@@ -97,7 +97,7 @@ def measure_speed(name: str, scratch: Path, options: argparse.Namespace) -> dict
                 turns.setdefault((who, cores), []).append(contestant.seconds_per_clip(cores))
     for contestant in contestants.values():
         contestant.end()
-    # one core: processor time, which other processes disturb little; two cores: the clock
+    # one core: processor time, which other processes hardly disturb; two cores: wall clock
     for (who, cores), taken in turns.items():
         clock = "cpu" if cores == 1 else "wall"
         found[f"{who}, {cores}"] = 1.0 / statistics.median(turn[clock] for turn in taken)
@@ -119,7 +119,7 @@ PARTS = {"speed": measure_speed, "memory": measure_memory}
 
 
 def read_kept() -> dict[str, dict[str, Any]]:
-    """What was measured so far, by encoder and part, in the order of the table of encoders."""
+    """The results so far, by encoder and part, in the order of the encoder table."""
     kept = json.loads(KEPT.read_text()) if KEPT.exists() else {}
     return {name: kept[name] for name in BUILT_IN if name in kept}
 
@@ -155,11 +155,11 @@ def write(document: Path, kept: dict[str, dict[str, Any]], note: str) -> None:
     assert heading, f"{document} has no {HEADING!r}"
     text = (
         "Written by `python benchmarks/encoders.py --write docs/encoders.md`, a part of `make bench`: "
-        f"clips of {SECONDS} s, random weights. Ours in batches with a worker per core, the original "
-        "one clip at a time with a thread per core, in turns; medians of "
-        f"{' or '.join(map(str, turns))} turns. One core in processor time, two by the clock. The "
-        "memory is the peak of a process that embeds one file. An empty cell was not measured; "
-        f"yamnet and logmel have no original that runs beside this torch. {note}"
+        f"clips of {SECONDS} s, random weights. Ours runs in batches with a worker per core, the "
+        "original one clip at a time with a thread per core; they alternate; medians of "
+        f"{' or '.join(map(str, turns))} turns. One core: processor time; two cores: wall clock. "
+        "Memory: the peak of a process that embeds one file. Empty cells were not measured; the "
+        f"originals of yamnet and logmel do not run with this version of torch. {note}"
     )
     page = [HEADING, "", *textwrap.wrap(text, 100), "", *table(kept)]
     document.write_text(before + "\n".join(page) + "\n", encoding="utf-8")
@@ -174,10 +174,12 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--originals", type=Path, default=originals.PLACE)
     parser.add_argument("--write", type=Path)
-    parser.add_argument("--note", default="", help="what else is to say of these figures")
+    parser.add_argument("--note", default="", help="a further remark on these figures")
     options = parser.parse_args()
     if not (options.originals / "environment").is_dir():
-        print(f"No originals at {options.originals} (benchmarks/originals.py): ours alone.")
+        print(
+            f"No originals at {options.originals} (benchmarks/originals.py): measuring only ours."
+        )
     parts = [part for part in options.only.split(",") if part]
     for name in (options.encoders or BUILT_IN) if parts else ():
         with tempfile.TemporaryDirectory() as scratch:

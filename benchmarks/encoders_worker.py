@@ -1,7 +1,7 @@
 """One process of benchmarks/encoders.py: ``encoders_worker.py ENCODER TASK SCRATCH [MINUTES]``.
 
-``prepare`` writes seeded weights into SCRATCH as otadtk keeps them; ``speed`` encodes clips whenever
-a number of cores arrives on stdin; ``memory`` embeds one long file and says what it took at most.
+``prepare`` writes seeded weights into SCRATCH in otadtk's format. ``speed`` reads numbers of cores
+from stdin and encodes clips for each. ``memory`` embeds one long file and prints the peak memory.
 """
 
 from __future__ import annotations
@@ -20,21 +20,22 @@ import torch
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
-from otadtk.embed import LazyEncoder, embed
-from otadtk.embed.work import BATCH_SECONDS
+from otadtk.embed import Embedder, LazyEncoder
+from otadtk.embed.store import EmbeddingStore
+from otadtk.embed.worker import BATCH_SECONDS
 from otadtk.encoders import EncoderSpec, get_spec, load_encoder
 from otadtk.encoders.pooling import split
-from otadtk.store import EmbeddingStore
+from otadtk.engine import LocalEngine
 from tests.encoders.references.cases import CASES
 from tests.encoders.references.seeded import clip
 
 SECONDS = 5
 ENOUGH_SECONDS = 3.0
-"""A turn encodes as many clips as take about so long, from 1 up to a full batch."""
+"""About how long a turn lasts; it encodes from 1 clip up to a full batch."""
 
 
 def prepare(name: str, scratch: Path) -> None:
-    """Convert a seeded checkpoint once, so that the other processes find the conversion."""
+    """Convert a seeded checkpoint once, for the other processes to find."""
     from tests.encoders.seeded_checkpoints import official_tensors, spec_of, write_checkpoint
 
     path = write_checkpoint(name, official_tensors(name), scratch)
@@ -53,13 +54,13 @@ def prepared_spec(name: str, scratch: Path) -> EncoderSpec:
 
 
 def take_turns(spec: EncoderSpec) -> None:
-    """For each number of cores on stdin, seconds a clip by the clock and by the processor."""
+    """For each number of cores on stdin: wall-clock and processor seconds per clip."""
     network = LazyEncoder(spec, "cpu").get()
     waveform = clip("voice", SECONDS * spec.sample_rate, spec.sample_rate)
     segments = [torch.from_numpy(s) for s in split([waveform], spec)]
 
     def encode(clips: int) -> None:
-        torch.set_num_threads(1)  # of this worker's thread, as in embed.py
+        torch.set_num_threads(1)  # for this worker thread only, as in embed/
         network.encode_segments(clips * segments)
 
     encode(1)
@@ -84,7 +85,8 @@ def embed_long_file(spec: EncoderSpec, minutes: float, scratch: Path) -> None:
         for _ in range(round(60 * minutes)):
             file.write(clip("voice", 44_100, 44_100))
     started = time.perf_counter()
-    embed(path, LazyEncoder(spec, "cpu"), EmbeddingStore(scratch / "store"))
+    store = EmbeddingStore(scratch / "store")
+    Embedder(LazyEncoder(spec, "cpu"), store, LocalEngine()).load(path)
     seconds = time.perf_counter() - started
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6  # Linux counts in kB
     print(json.dumps({"gigabytes": peak, "seconds": seconds}))

@@ -1,12 +1,12 @@
-"""What the statistics of a score cost and how often their intervals are right.
+"""Measures the cost of the statistics of a score, and the coverage of their intervals.
 
     python benchmarks/floors.py cost        --null 200 against one score, N = M = 500, d = 1024
     python benchmarks/floors.py coverage    the 95 % interval of a score in 200 runs of each metric
-    python benchmarks/floors.py difference  that of the difference of two systems, by both methods
-    python benchmarks/floors.py difference-cost    what intervals cost, N = M = 500, d = 1024
+    python benchmarks/floors.py difference  the 95 % interval of a difference, by both methods
+    python benchmarks/floors.py difference-cost    the cost of intervals, N = M = 500, d = 1024
 
-Each prints a table in Markdown. Times are wall clock and CPU seconds of one process; a ratio is that
-of the whole floor to the median of scores taken before, between and after.
+Each prints a table in Markdown. Times are wall clock and CPU seconds of one process. A ratio is the
+time of the floor over the median time of scores computed before, between and after.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from functools import partial
 import numpy as np
 
 from otadtk import compute_fad, compute_kad
-from otadtk.differences import (
-    Difference,
-    bootstrap_difference,
-    bootstrap_scores,
-    jackknife_difference,
-)
-from otadtk.distances.sinkhorn import sinkhorn_divergence
 from otadtk.distances.subsets import (
     SubsetDistance,
     frechet_between,
     kernel_between,
     transport_between,
 )
-from otadtk.distances.transport import TransportSettings
-from otadtk.engine import default_workers
-from otadtk.resampling import jackknife_interval, permutation_floor
+from otadtk.distances.transport.couplings import TransportSettings
+from otadtk.distances.transport.sinkhorn import sinkhorn_divergence
+from otadtk.engine import LocalEngine, default_workers
+from otadtk.statistics.differences import (
+    Difference,
+    bootstrap_difference,
+    bootstrap_scores,
+    jackknife_difference,
+)
+from otadtk.statistics.resampling import jackknife_interval, permutation_floor
 
 Array = np.ndarray
 Between = Callable[[Array], SubsetDistance]
@@ -48,11 +48,12 @@ def otad_between(pool: Array) -> SubsetDistance:
     return transport_between(pool, TransportSettings())
 
 
+ONE = LocalEngine(1)
 BETWEEN: dict[str, Between] = {"OTAD": otad_between, "FAD": frechet_between, "KAD": kernel_between}
 
 
 def spectral(rng: np.random.Generator, n: int, d: int, norm: float, shift: float) -> Array:
-    """Points of one norm whose spectrum falls like that of an encoder."""
+    """Points of equal norm with a spectrum that decays like an encoder's."""
     spread = np.arange(1, d + 1) ** -0.7
     points = (rng.normal(size=(n, d)) + shift) * spread
     points *= norm / np.linalg.norm(points, axis=1, keepdims=True)
@@ -81,7 +82,12 @@ def measure_cost(clips: int, dimensions: int, replicates: int) -> None:
             half = replicates // 2
             for part, seed in ((half, 0), (replicates - half, 1)):
                 permutation_floor(
-                    distance, len(x), len(y), replicates=part, seed=seed, workers=workers
+                    distance,
+                    len(x),
+                    len(y),
+                    replicates=part,
+                    seed=seed,
+                    engine=LocalEngine(workers),
                 )
 
         wall, cpu = timed(floor)
@@ -123,7 +129,9 @@ def measure_coverage(clips: int, runs: int, names: list[str], sets: str, seed: i
         for kind in (kind for kind in KINDS if kind.startswith(sets)):
             rng = np.random.default_rng(seed)
             intervals = [
-                jackknife_interval(BETWEEN[name](draw(kind, clips, rng)), clips, clips, seed=run)
+                jackknife_interval(
+                    BETWEEN[name](draw(kind, clips, rng)), clips, clips, seed=run, engine=ONE
+                )
                 for run in range(runs)
             ]
             scores = [interval.score for interval in intervals]
@@ -139,7 +147,7 @@ def measure_coverage(clips: int, runs: int, names: list[str], sets: str, seed: i
 
 
 def draw_systems(kind: str, clips: int, rng: np.random.Generator, *, paired: bool) -> Array:
-    """The pool of a reference and two systems; paired ones share half of their variance."""
+    """The pool of a reference and two systems; paired systems share half of their variance."""
     if kind == "unit norm, d = 64":
         sides = [spectral(rng, clips, 64, 1.0, shift) for shift in (0.0, 0.3, 0.2)]
         if paired:
@@ -159,7 +167,9 @@ def by_jackknife(
 ) -> Difference:
     """The difference of the scores of two systems."""
     first, second = (
-        jackknife_interval(lambda i, j, s=shift: distance(i, j + s), clips, clips, seed=seed)
+        jackknife_interval(
+            lambda i, j, s=shift: distance(i, j + s), clips, clips, seed=seed, engine=ONE
+        )
         for shift in (0, clips)
     )
     return jackknife_difference(first, second, paired=paired)
@@ -173,11 +183,11 @@ def by_bootstrap(
     seed: int = 0,
     paired: bool = False,
 ) -> Difference:
-    """The same, by bootstrap."""
+    """The difference of the scores of two systems, by bootstrap."""
     x = np.arange(clips)
     value = distance(x, clips + x) - distance(x, 2 * clips + x)
     scores = bootstrap_scores(
-        *(distance, clips, (clips, clips)), replicates=replicates, paired=paired, seed=seed
+        distance, clips, (clips, clips), replicates=replicates, paired=paired, seed=seed, engine=ONE
     )
     return bootstrap_difference(value, *scores.T)
 
@@ -192,8 +202,8 @@ def measure_difference_cost(clips: int, dimensions: int, replicates: int) -> Non
     for title, name, norm in [*cases, ("FAD", "FAD", 1.0), ("KAD", "KAD", 1.0)]:
         rng = np.random.default_rng(0)
         sides = [spectral(rng, clips, dimensions, norm, shift) for shift in (0.0, 0.1, 0.05)]
-        fresh = partial(BETWEEN[name], np.concatenate(sides))  # remembers nothing of the last one
-        _, interval = timed(partial(jackknife_interval, fresh(), clips, clips))
+        fresh = partial(BETWEEN[name], np.concatenate(sides))  # a new object, without cached terms
+        _, interval = timed(partial(jackknife_interval, fresh(), clips, clips, engine=ONE))
         _, jackknife = timed(partial(by_jackknife, fresh(), clips))
         _, bootstrap = timed(partial(by_bootstrap, fresh(), clips, replicates=replicates))
         print(f"| {title} | {interval:.1f} s | {jackknife:.1f} s | {bootstrap:.1f} s |", flush=True)

@@ -1,10 +1,10 @@
-"""Fetches the original implementations of the encoders, and builds the environment they run in.
+"""Downloads the original implementations of the encoders and builds their environment.
 
     python benchmarks/originals.py [build/originals]
 
-``environment`` is a virtual environment with what they import; beside it lies each original as
-tests/encoders/references/README.md names it. They are run for comparison, never imported by otadtk.
-What cannot be had is named and left out.
+``environment`` is a virtual environment with their dependencies; beside it is each original under
+the name in tests/encoders/references/README.md. They are run for comparison and never imported by
+otadtk. Originals that cannot be downloaded are named and left out.
 """
 
 from __future__ import annotations
@@ -17,8 +17,17 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PLACE = ROOT / "build" / "originals"
 REQUIREMENTS = (
-    *("torch==2.13.0", "numpy==2.4.6", "scipy==1.17.1", "safetensors==0.8.0"),
-    *("transformers==5.22.0", "librosa==0.11.0", "einops", "resampy", "soundfile", "pillow", "six"),
+    "torch==2.13.0",
+    "numpy==2.4.6",
+    "scipy==1.17.1",
+    "safetensors==0.8.0",
+    "transformers==5.22.0",
+    "librosa==0.11.0",
+    "einops",
+    "resampy",
+    "soundfile",
+    "pillow",
+    "six",
 )
 # these would pull another torch, torchvision or torchaudio
 WITHOUT_DEPENDENCIES = ("torchlibrosa==0.1.0", "timm==1.0.30")
@@ -40,7 +49,7 @@ FILES = {
 
 
 def build(place: Path = PLACE) -> Path:
-    """The folder with everything that could be had."""
+    """The folder with all originals that could be downloaded."""
     place.mkdir(parents=True, exist_ok=True)
     home = place / "environment"
     if not (home / "ready").exists():
@@ -54,13 +63,13 @@ def build(place: Path = PLACE) -> Path:
         if all(subprocess.run(step, check=False).returncode == 0 for step in steps):
             (home / "ready").touch()
         else:
-            print("  it cannot be had here", flush=True)
+            print("  not available here", flush=True)
     for name, requirement in PACKAGES.items():
         if not (place / name).exists():
             print(f"fetching {requirement} ...", flush=True)
             command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target"]
             if subprocess.run([*command, str(place / name), requirement], check=False).returncode:
-                print("  it cannot be had here: left out", flush=True)
+                print("  not available here: left out", flush=True)
     for name, source in FILES.items():
         if not (place / name).exists():
             _fetch(f"https://raw.githubusercontent.com/{source}", place / name)
@@ -73,7 +82,7 @@ def _fetch(url: str, target: Path) -> None:
         with urllib.request.urlopen(url, timeout=60) as response:
             content = response.read()
     except OSError as error:
-        print(f"  it cannot be had here ({error}): put it at {target} yourself", flush=True)
+        print(f"  not available here ({error}): put it at {target} yourself", flush=True)
         return
     target.parent.mkdir(exist_ok=True)
     target.write_bytes(content)

@@ -1,9 +1,9 @@
-"""Builds the environments of the peers that benchmarks compare with, once, in a folder of their own.
+"""Builds the environments of the packages that the benchmarks compare with, once, in one folder.
 
     python benchmarks/peers.py [build/peers]
 
 ``torch`` holds torch and POT, ``ott`` OTT with JAX; ``otadtk-0.1.2`` and ``geomloss`` are the bare
-packages, run inside ``torch``. Torch comes at the version of constraints.txt: a plain one may pull
+packages, run inside ``torch``. Torch has the version of constraints.txt: a plain torch may download
 gigabytes of CUDA packages.
 """
 
@@ -23,7 +23,7 @@ PACKAGES = {"otadtk-0.1.2": "otadtk==0.1.2", "geomloss": "geomloss==0.3.1"}
 
 
 def build(place: Path = PLACE) -> Path:
-    """The folder with every peer that could be had; one that could not is named and left out."""
+    """The folder with every peer that could be installed; the others are named and left out."""
     place.mkdir(parents=True, exist_ok=True)
     for name, requirements in ENVIRONMENTS.items():
         home = place / name
@@ -47,7 +47,7 @@ def build(place: Path = PLACE) -> Path:
 def _install(steps: list[list[str]], home: Path) -> None:
     for step in steps:
         if subprocess.run(step, check=False).returncode:
-            print(f"  {home.name} cannot be had here: left out", flush=True)
+            print(f"  {home.name} cannot be installed here: left out", flush=True)
             return
     (home / "ready").touch()
 

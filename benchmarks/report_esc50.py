@@ -1,10 +1,10 @@
-"""Makes the two folders, labels and groups of the ESC-50 report, and measures writing and opening it.
+"""Makes the folders, labels and groups of the ESC-50 report, and times writing and opening it.
 
     python benchmarks/report_esc50.py ESC50_FOLDER OUT_FOLDER [--browser CHROMIUM]
 
 ESC50_FOLDER holds audio/ and meta/esc50.csv as published. Reference: folds 1-3 (1,200 clips).
-Evaluated: folds 4-5 (800 clips), of which 40 carry a planted fault, five of each of eight kinds.
-The report is written twice: the second time everything comes from the store.
+Evaluated: folds 4-5 (800 clips), of which 40 have a planted fault, five of each of eight kinds.
+The report is written twice; the second time everything comes from the store.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 import soundfile
 
-from otadtk.perturb import perturb
+from otadtk.audio.perturb import perturb
 
 KINDS = ("silence", "noise", "clicks", "dropouts", "clipping", "band_limit", "loop", "shuffle")
 PER_KIND = 5
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def make_folders(esc50: Path, out: Path) -> None:
-    """Links to the clean clips, spoilt copies of forty, and the two CSV files."""
+    """Links to the clean clips, degraded copies of forty, and the two CSV files."""
     with (esc50 / "meta" / "esc50.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     sides = {"reference": "123", "evaluated": "45"}
@@ -71,8 +71,8 @@ def make_folders(esc50: Path, out: Path) -> None:
             if side == "evaluated" and name in fault_of:
                 clip, rate = soundfile.read(source, dtype="float32")
                 draw = np.random.default_rng(evaluated.index(name))
-                spoilt = perturb(fault_of[name], clip, rate, draw, STRENGTH)
-                soundfile.write(folder / name, spoilt, rate, subtype="PCM_16")
+                degraded = perturb(fault_of[name], clip, rate, draw, STRENGTH)
+                soundfile.write(folder / name, degraded, rate, subtype="PCM_16")
             else:
                 (folder / name).symlink_to(source)
     with (out / "labels.csv").open("w", newline="") as file:
@@ -83,7 +83,7 @@ def make_folders(esc50: Path, out: Path) -> None:
 
 
 def open_in_browser(report: Path, browser: str) -> None:
-    """How long until the page answers, in Chromium without a window."""
+    """Seconds until the page is interactive, in headless Chromium."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:

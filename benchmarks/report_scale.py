@@ -3,8 +3,8 @@
     python benchmarks/report_scale.py OUT.html [--clips N] [--browser CHROMIUM]
 
 The clips are points without audio: 10,000 evaluated and as many reference clips. A frame is the
-time between two calls of requestAnimationFrame; the worst frame of each action is printed, and the
-CPU time of the page's main thread over the whole action, which no frame of a quiet machine exceeds.
+time between two calls of requestAnimationFrame. For each action the worst frame and the CPU time of
+the page's main thread are printed; on an idle machine no frame takes longer than that CPU time.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
-from otadtk.diagnosis import Evidence, OTADDiagnostics
-from otadtk.distances.transport import TransportSettings, transport
+from otadtk.distances.transport.couplings import TransportSettings, transport
 from otadtk.embed import EmbeddingSet, LazyEncoder
+from otadtk.embed.store import EmbeddingStore
 from otadtk.encoders import get_spec
-from otadtk.store import EmbeddingStore
+from otadtk.metrics.diagnostics import Evidence, OTADDiagnostics
 
 DIM = 16
 WORDS = ("bell", "rain", "speech", "engine", "chirps", "wind", "alarm", "impacts")
@@ -51,7 +51,7 @@ def main() -> None:
 
 
 def synthetic(clips: int) -> OTADDiagnostics:
-    """Diagnostics of two clouds of points with the names of clips that are not there."""
+    """Diagnostics of two clouds of points, named like clips that do not exist."""
     rng = np.random.default_rng(0)
     settings = TransportSettings(coupling="sliced")
 
@@ -79,8 +79,7 @@ def synthetic(clips: int) -> OTADDiagnostics:
         transport=result,
         reference_files=list(reference.files),
         evidence=Evidence(
-            *(reference, evaluated, LazyEncoder(get_spec("logmel"))),
-            *(EmbeddingStore(), settings),
+            reference, evaluated, LazyEncoder(get_spec("logmel")), EmbeddingStore(), settings
         ),
     )
 

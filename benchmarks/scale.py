@@ -1,16 +1,16 @@
-"""Measures what docs/scale.md says: Ray against threads, a million names, and a forecast.
+"""Measures the figures of docs/scale.md: Ray against threads, a million files, a forecast.
 
     python benchmarks/scale.py [overhead] [listing] [exchange] [decoding] [forecast]
         [--write docs/scale.md] [--clips 5000] [--turns 3] [--files 1000000]
 
-Results are kept in build/scale.json, so that the parts can be measured one by one; --write puts all
+Results are kept in build/scale.json, so that the parts can be measured one by one. --write puts all
 of them between the markers of the document.
 
-overhead: short clips through YAMNet into empty stores, by the engines in turns, two cores each; Ray,
-its actors and both encoders have been warmed up. Ray's workers run at the niceness of this process
-(RAY_worker_niceness=0; its own 15 would measure how busy the machine is).
-listing: names of empty files, through all that otadtk-embeds does on the driver of a Ray cluster;
-only the work of the actors is replaced by one that opens nothing.
+overhead: short clips through YAMNet into empty stores. The engines alternate, with two cores each,
+after a warm-up of Ray, its actors and both encoders. Ray's workers run at the niceness of this
+process (RAY_worker_niceness=0); the default of 15 would measure how busy the machine is.
+listing: empty files through everything that otadtk-embeds does on the driver of a Ray cluster; the
+actors' work is replaced by work that opens no file.
 exchange: see scale_exchange.py.
 decoding: see scale_decoding.py.
 forecast: see scale_forecast.py.
@@ -35,12 +35,12 @@ import soundfile
 
 os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 - Ray's spelling
 
-from otadtk.embed import LazyEncoder, fill_store
-from otadtk.embed.work import Record
+from otadtk.audio.synthesis import KINDS, synthesise
+from otadtk.embed import AudioPass, LazyEncoder
+from otadtk.embed.store import EmbeddingStore
+from otadtk.embed.worker import Record
 from otadtk.encoders import get_spec
 from otadtk.engine import Engine, LocalEngine, RayEngine
-from otadtk.store import EmbeddingStore
-from otadtk.synthesis import KINDS, synthesise
 
 KEPT = Path(__file__).resolve().parent.parent / "build" / "scale.json"
 START, END = "<!-- measured: begin -->", "<!-- measured: end -->"
@@ -60,7 +60,7 @@ def write_clips(folder: Path, count: int, shortest: float, longest: float, seed:
 
 
 def overhead(clips: int, turns: int) -> dict[str, Any]:
-    """Seconds of both engines, turn by turn, and the ratio of their medians."""
+    """Seconds of both engines in every turn, and the ratio of their medians."""
     found: dict[str, list[float]] = {"local": [], "ray": []}
     with tempfile.TemporaryDirectory() as scratch:
         place = Path(scratch)
@@ -71,12 +71,13 @@ def overhead(clips: int, turns: int) -> dict[str, Any]:
             engines: dict[str, Engine] = {"local": LocalEngine(2), "ray": ray}
             for name, engine in engines.items():
                 store = EmbeddingStore(place / f"warm-{name}")
-                fill_store(place / "warm-up", [encoder], store, engine=engine)
+                AudioPass((encoder,), store, engine).fill_store(place / "warm-up")
             for turn in range(turns):
                 for name in list(engines)[:: 1 if turn % 2 == 0 else -1]:
                     store = EmbeddingStore(place / f"{name}-{turn}")
                     began = time.perf_counter()
-                    filled = fill_store(place / "clips", [encoder], store, engine=engines[name])
+                    audio = AudioPass((encoder,), store, engines[name])
+                    filled = audio.fill_store(place / "clips")
                     found[name].append(time.perf_counter() - began)
                     assert filled.encoded == (clips,), f"{name} embedded {filled.encoded}"
                     print(f"  {name}: {found[name][-1]:.1f} s", flush=True)
@@ -85,7 +86,7 @@ def overhead(clips: int, turns: int) -> dict[str, Any]:
 
 
 def listing(files: int) -> dict[str, Any]:
-    """Seconds and peak memory of a driver that lists so many files and gives them all out."""
+    """Seconds and peak memory of a driver that lists this many files and distributes them."""
     with tempfile.TemporaryDirectory() as scratch:
         for start in range(0, files, 1000):
             folder = Path(
@@ -103,7 +104,7 @@ def listing(files: int) -> dict[str, Any]:
 
 
 class WithoutAudio(Engine):
-    """Ray, with all of its driver's work, but actors that open no file."""
+    """Ray with the full work of the driver, but with actors that open no file."""
 
     def __init__(self) -> None:
         self._ray = RayEngine(num_actors=2)
@@ -123,11 +124,12 @@ def _nothing_to_open() -> Any:
 
 
 def plan(folder: Path) -> None:
-    """List and give out the files of a folder in this process; print what it took."""
+    """List and distribute the files of a folder in this process; print time and memory."""
     began = time.perf_counter()
     with tempfile.TemporaryDirectory() as store, WithoutAudio() as engine:
         encoder = LazyEncoder(get_spec(MODEL))
-        filled = fill_store(folder, [encoder], EmbeddingStore(Path(store)), engine=engine)
+        audio = AudioPass((encoder,), EmbeddingStore(Path(store)), engine)
+        filled = audio.fill_store(folder)
         seconds = time.perf_counter() - began
         # not ru_maxrss: that of a child begins with its parent's
         peak = Path("/proc/self/status").read_text().partition("VmHWM:")[2].split()[0]
@@ -136,7 +138,7 @@ def plan(folder: Path) -> None:
 
 
 def sentences(kept: dict[str, Any]) -> list[str]:
-    """What was measured, as the document says it."""
+    """The results as the text of the document."""
     out = ["Written by `python benchmarks/scale.py --write docs/scale.md`, a part of `make bench`."]
     if "overhead" in kept:
         part = kept["overhead"]
@@ -153,17 +155,17 @@ def sentences(kept: dict[str, Any]) -> list[str]:
         part = kept["listing"]
         out += [
             "",
-            f"{part['clips']:,} files listed and given out to Ray's actors, which open none: "
+            f"{part['clips']:,} files listed and distributed to Ray actors that open none of them: "
             f"{part['seconds']:.0f} s, peak memory of the driver {part['gigabytes']:.2f} GB.",
         ]
     if "exchange" in kept:
-        from scale_exchange import told
+        from scale_exchange import describe
 
-        out += ["", *told(kept["exchange"])]
+        out += ["", *describe(kept["exchange"])]
     if "decoding" in kept:
-        from scale_decoding import told as told_of_decoding
+        from scale_decoding import describe as describe_decoding
 
-        out += ["", *told_of_decoding(kept["decoding"])]
+        out += ["", *describe_decoding(kept["decoding"])]
     if "forecast" in kept:
         from scale_forecast import tables
 

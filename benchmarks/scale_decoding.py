@@ -1,10 +1,10 @@
-"""Measures when it pays that tasks decode for the actors, and waveforms travel.
+"""Measures when decoding in separate tasks pays, although waveforms must then be sent.
 
-A part of scale.py. To decode is to read, audit, mix and resample a clip of 5 s for an encoder at
-16 kHz. Waveforms go in batches from a task through Ray's object store to an actor of the same
-machine, which copies them; what the same takes without them is taken off. Then one actor with one
-CPU embeds clips of each kind, by itself and with one more CPU that decodes for it. Its encoder,
-`logmel`, is so cheap that decoding is most of the work, as it is beside a GPU.
+A part of scale.py. Decoding means to read, audit, mix and resample a clip of 5 s for an encoder at
+16 kHz. Sending: batches of waveforms go from a task through Ray's object store to an actor on the
+same machine, which copies them; the time of the same calls without waveforms is subtracted. Then
+one actor with one CPU embeds clips of each format, alone and with one more CPU that decodes. The
+encoder `logmel` is so cheap that decoding is most of the work, as it is beside a GPU.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 import soundfile
 
-from otadtk.audio import AudioReader
-from otadtk.embed import LazyEncoder, fill_store
+from otadtk.audio.decode import AudioReader
+from otadtk.audio.synthesis import KINDS, synthesise
+from otadtk.embed import AudioPass, LazyEncoder
+from otadtk.embed.store import EmbeddingStore
 from otadtk.encoders import get_spec
 from otadtk.engine import RayEngine
-from otadtk.store import EmbeddingStore
-from otadtk.synthesis import KINDS, synthesise
 
 RATE, SECONDS, BATCH = 16_000, 5.0, 64
 CLIPS, TURNS = 96, 3
@@ -36,7 +36,7 @@ KINDS_OF_FILE: dict[str, tuple[str, str, int, int]] = {
 
 
 def decoding() -> dict[str, Any]:
-    """Seconds a clip takes to be decoded and sent, and to be embedded by either way."""
+    """Seconds per clip to decode, to send, and to embed in either way."""
     with tempfile.TemporaryDirectory() as scratch, RayEngine(num_actors=1) as engine:
         folders = write_clips(Path(scratch))
         decoded = {name: seconds_to_decode(folder) for name, folder in folders.items()}
@@ -50,7 +50,7 @@ def decoding() -> dict[str, Any]:
 
 
 def write_clips(place: Path) -> dict[str, Path]:
-    """For each kind of file a folder with the same synthesised clips."""
+    """One folder per file format, all with the same synthesised clips."""
     folders = {name: place / kind[0][1:] for name, kind in KINDS_OF_FILE.items()}
     for folder in folders.values():
         folder.mkdir()
@@ -66,7 +66,7 @@ def write_clips(place: Path) -> dict[str, Path]:
 
 
 def seconds_to_decode(folder: Path) -> float:
-    """The least of a few means over all clips."""
+    """The minimum of a few means over all clips."""
     files = sorted(folder.iterdir())
     return min(_seconds_of_all(files) for _ in range(TURNS)) / len(files)
 
@@ -82,7 +82,7 @@ def _seconds_of_all(files: list[Path]) -> float:
 
 
 def seconds_to_send() -> float:
-    """The median over some batches, for one clip."""
+    """The median over some batches, per clip."""
     import ray
 
     task = ray.remote(waveforms).options(num_cpus=1)
@@ -97,44 +97,44 @@ def seconds_to_send() -> float:
 
 
 def waveforms(whole: bool) -> list[np.ndarray]:
-    """A batch of clips, or of their first samples."""
+    """A batch of clips, or only of their first samples."""
     made = [np.full(int(RATE * SECONDS), float(n), dtype=np.float32) for n in range(BATCH)]
     return made if whole else [samples[:1].copy() for samples in made]
 
 
 class Taker:
-    """Takes waveforms as an actor does."""
+    """Receives waveforms like an actor."""
 
     def take(self, batch: list[np.ndarray]) -> float:
-        """Something that needs them all."""
+        """A sum that reads all samples."""
         return float(sum(samples.copy()[-1] for samples in batch))
 
 
 def seconds_to_embed(folder: Path, how: Any) -> float:
-    """The median of a few turns, for one clip, after a turn that starts processes."""
+    """The median over a few turns, per clip, after a warm-up turn."""
     encoder, found = LazyEncoder(get_spec("logmel")), []
     with RayEngine(num_actors=1, decode=how, batch_size=8) as engine:
         for _ in range(TURNS + 1):
             with tempfile.TemporaryDirectory() as store:
                 began = time.perf_counter()
-                fill_store(folder, [encoder], EmbeddingStore(Path(store)), engine=engine)
+                AudioPass((encoder,), EmbeddingStore(Path(store)), engine).fill_store(folder)
                 found.append((time.perf_counter() - began) / CLIPS)
     return statistics.median(found[1:])
 
 
-def told(found: dict[str, Any]) -> list[str]:
-    """What was measured, as the document says it."""
+def describe(found: dict[str, Any]) -> list[str]:
+    """The results as the text of the document."""
     rows = [
         f"| {name} | {1e3 * found['decoded'][name]:.2f} | {1e3 * found['actors'][name]:.2f} | "
         f"{1e3 * found['tasks'][name]:.2f} |"
         for name in KINDS_OF_FILE
     ]
     return [
-        f"Milliseconds for a clip of {SECONDS:g} s, of which an encoder wants {RATE / 1000:g} kHz. To send "
-        f"its {4 * RATE * SECONDS / 1e3:.0f} kB of waveform, in batches of {BATCH}, to another process of "
-        f"the same machine: {1e3 * found['sent']:.2f} ms.",
+        f"Milliseconds per clip of {SECONDS:g} s, for an encoder at {RATE / 1000:g} kHz. Sending the "
+        f"{4 * RATE * SECONDS / 1e3:.0f} kB of its waveform to another process of the same machine, in "
+        f"batches of {BATCH}, takes {1e3 * found['sent']:.2f} ms.",
         "",
-        "| file | to decode and audit | by one actor, `logmel` | and a CPU that decodes for it |",
+        "| file | decoding and audit | one actor, `logmel` | one actor and a decoding CPU |",
         "|---|---|---|---|",
         *rows,
     ]

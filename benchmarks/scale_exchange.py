@@ -1,8 +1,8 @@
-"""Measures what it costs that processes exchange the vectors of a sweep.
+"""Measures the cost of exchanging the vectors of a sweep between processes.
 
 A part of scale.py. A sweep is one pass of Sinkhorn over all costs between N and N points, none of
-which is kept, by one thread of this process and by two workers of Ray; at few points hardly anything
-is left but the exchange.
+which is kept: by one thread of this process, and by two Ray workers. With few points the exchange is
+almost the whole cost.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any
 
 import torch
 
-from otadtk.distances.cost import SquaredCost
-from otadtk.distances.gibbs import GibbsKernel, Kernel
-from otadtk.distances.spread import SpreadKernel
+from otadtk.distances.costs.squared import SquaredCost
+from otadtk.distances.distributed.gibbs import DistributedKernel
+from otadtk.distances.transport.dense.gibbs import GibbsKernel, PanelKernel
 from otadtk.engine import RayEngine
 
 DIMENSION, EPSILON = 128, 25.0
@@ -24,27 +24,27 @@ ROOM = 10**9
 
 
 def exchange() -> dict[str, Any]:
-    """Seconds of a sweep by every way."""
+    """Seconds of a sweep in every setting."""
     torch.set_num_threads(1)
     with RayEngine(num_actors=2) as ray:
         few, many = cost_of(FEW), cost_of(MANY)
         return {
-            "few": sweep_seconds(SpreadKernel(ray, few, EPSILON, 0), 20),
-            "here": sweep_seconds(GibbsKernel(many, EPSILON, 0), 3),
-            "spread": sweep_seconds(SpreadKernel(ray, many, EPSILON, 0), 3),
-            "kept": sweep_seconds(SpreadKernel(ray, many, EPSILON, ROOM), 3),
+            "few": sweep_seconds(DistributedKernel(ray, few, EPSILON, 0), 20),
+            "here": sweep_seconds(PanelKernel(many, EPSILON, 0), 3),
+            "spread": sweep_seconds(DistributedKernel(ray, many, EPSILON, 0), 3),
+            "kept": sweep_seconds(DistributedKernel(ray, many, EPSILON, ROOM), 3),
         }
 
 
 def cost_of(count: int) -> SquaredCost:
-    """The cost between two clouds of so many points each."""
+    """The cost between two clouds of this many points each."""
     generator = torch.Generator().manual_seed(0)
     x, y = (torch.randn(count, DIMENSION, generator=generator) for _ in range(2))
     return SquaredCost(x, y, torch.float32)
 
 
-def sweep_seconds(kernel: Kernel, times: int) -> float:
-    """The median time of a sweep, after the first, which builds what there is to build."""
+def sweep_seconds(kernel: GibbsKernel, times: int) -> float:
+    """The median time of a sweep after a warm-up sweep."""
     n, m = kernel.cost.shape
     a, v = torch.full((n,), 1.0 / n).double(), torch.ones(m).double()
     kernel.sweep(a, v)
@@ -56,11 +56,11 @@ def sweep_seconds(kernel: Kernel, times: int) -> float:
     return statistics.median(found)
 
 
-def told(found: dict[str, Any]) -> list[str]:
-    """What was measured, as the document says it."""
+def describe(found: dict[str, Any]) -> list[str]:
+    """The results as the text of the document."""
     return [
-        f"A sweep over {MANY:,} against {MANY:,} points, d = {DIMENSION}, of which nothing is kept: "
-        f"{found['here']:.2f} s by one thread here, {found['spread']:.2f} s by two workers of Ray, "
-        f"{found['kept']:.2f} s if they have room to keep it all. The exchange alone, at {FEW} points: "
-        f"{1e3 * found['few']:.0f} ms a sweep.",
+        f"A sweep over {MANY:,} against {MANY:,} points, d = {DIMENSION}, with no costs kept: "
+        f"{found['here']:.2f} s on one thread, {found['spread']:.2f} s on two Ray workers, "
+        f"{found['kept']:.2f} s if they can keep all costs. The exchange alone, at {FEW} points: "
+        f"{1e3 * found['few']:.0f} ms per sweep.",
     ]

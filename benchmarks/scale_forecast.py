@@ -1,11 +1,11 @@
-"""Measures the cost of a clip and of a pair on one core, and reckons with large sets.
+"""Measures the cost per clip and per pair on one core, and forecasts that of large sets.
 
-A part of scale.py. Times are processor time of one thread. The points are YAMNet's embeddings of
+A part of scale.py. Times are processor time of one thread. The points are YAMNet embeddings of
 synthesised clips, at unit norm: a reference of all kinds of sound, other clips of the same kinds, and
-clips of three quarters of the kinds. KAD was measured at so few clips that its constant part counts
-too, so its forecasts are rather too high; `sinkhorn` is the slope between half of the points and all,
-nothing of their costs kept. It counts as many sweeps as these points need at this ε, each with the
-work of d dimensions: docs/benchmarks.md has smoother sets of fewer dimensions.
+clips of three quarters of the kinds. The forecast of KAD is rather too high: at so few clips its
+constant part counts too. `sinkhorn` is the slope between half of the points and all points, with no
+costs kept. It includes as many sweeps as these points need at this ε, in d dimensions;
+docs/benchmarks.md has smoother sets of fewer dimensions.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ import numpy as np
 import torch
 from scale import MODEL, write_clips
 
-from otadtk.distances.approximate import minibatch_divergence, sliced_divergence
+from otadtk.audio.synthesis import KINDS
 from otadtk.distances.frechet import frechet_distance
 from otadtk.distances.kernel import kernel_distance
-from otadtk.distances.shards import Moments
-from otadtk.distances.sinkhorn import sinkhorn_divergence
-from otadtk.embed import LazyEncoder, embed
+from otadtk.distances.moments import moments
+from otadtk.distances.transport.approximate import minibatch_divergence, sliced_divergence
+from otadtk.distances.transport.sinkhorn import sinkhorn_divergence
+from otadtk.embed import Embedder, EmbedOptions, LazyEncoder
+from otadtk.embed.store import EmbeddingStore
 from otadtk.encoders import get_spec
 from otadtk.engine import LocalEngine
-from otadtk.store import EmbeddingStore
-from otadtk.synthesis import KINDS
 
 POINTS = 2000
 LONG_CLIPS, LONG_SECONDS = 48, 5.0
 SIZES = (10**5, 10**6, 10**8)
 CORES_A_GPU = 40.0
-"""An assumption: how many cores one GPU replaces."""
+"""Assumption: the number of cores that one GPU replaces."""
 SINKHORN_HOURS, CLUSTER_HOURS = 100.0, 2000.0
-"""Up to so many hours of a core the whole divergence is advised, here or with a hundred cores."""
+"""The whole divergence is advised up to this many core hours: on one machine, on a cluster."""
 LARGEST_DRIVER = 256e9
-"""Bytes of vectors that a driver may be expected to hold."""
+"""Bytes of vectors that a driver can hold."""
 
 
 def forecast() -> dict[str, Any]:
-    """Everything that the tables need."""
+    """All measurements for the tables."""
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as scratch:
         found = clip_costs(Path(scratch))
@@ -57,7 +57,7 @@ def forecast() -> dict[str, Any]:
 
 
 def seconds_of(function: Callable[[], Any], times: int = 3) -> float:
-    """The least processor time of a few calls."""
+    """The minimum processor time of a few calls."""
     found = []
     for _ in range(times):
         began = time.process_time()
@@ -67,12 +67,13 @@ def seconds_of(function: Callable[[], Any], times: int = 3) -> float:
 
 
 def clip_costs(place: Path) -> dict[str, Any]:
-    """Processor time to embed a clip, and what it takes in the store."""
+    """Processor time to embed a clip, and its size in the store."""
     write_clips(place / "long", LONG_CLIPS, LONG_SECONDS, LONG_SECONDS)
     encoder, store = LazyEncoder(get_spec(MODEL)), EmbeddingStore(place / "store")
     one = LocalEngine(1)
-    embed(place / "long", encoder, store, engine=one)
-    again = seconds_of(lambda: embed(place / "long", encoder, store, engine=one, force=True))
+    Embedder(encoder, store, one).load(place / "long")
+    recomputing = Embedder(encoder, store, one, EmbedOptions(force=True))
+    again = seconds_of(lambda: recomputing.load(place / "long"))
     entries = [path.stat() for path in store.root.rglob("*.clip")]
     assert len(entries) == LONG_CLIPS
     return {
@@ -89,7 +90,8 @@ def points(place: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     most = kinds * 3 // 4
     count = POINTS + -(-POINTS * kinds // most)
     write_clips(place / "short", count, 0.9, 0.9, seed=5000)
-    found = embed(place / "short", LazyEncoder(get_spec(MODEL)), EmbeddingStore(place / "store"))
+    encoder, store = LazyEncoder(get_spec(MODEL)), EmbeddingStore(place / "store")
+    found = Embedder(encoder, store, LocalEngine()).load(place / "short")
     vectors = found.vectors / np.linalg.norm(found.vectors, axis=1, keepdims=True)
     number = np.arange(len(vectors))
     rest = number >= POINTS
@@ -98,13 +100,13 @@ def points(place: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def pair_costs(x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
-    """Processor time of every distance, by what it grows with."""
+    """Processor time of every distance, per clip or per pair."""
     pairs = float(len(x) * len(y))
     sinkhorn, terms = sinkhorn_slope(x, y)
     shard = np.concatenate([x, y, x, y])
     return {
-        "fad_fixed": seconds_of(lambda: frechet_distance(x, y)),
-        "fad_clip": seconds_of(lambda: Moments.of(shard)) / len(shard),
+        "fad_fixed": seconds_of(lambda: frechet_distance(moments(x), moments(y))),
+        "fad_clip": seconds_of(lambda: moments(shard)) / len(shard),
         "kad_pair": seconds_of(lambda: kernel_distance(x, y)) / pairs,
         "sinkhorn_pair": sinkhorn,
         "sinkhorn_sweeps": terms,
@@ -114,7 +116,7 @@ def pair_costs(x: np.ndarray, y: np.ndarray) -> dict[str, Any]:
 
 
 def sinkhorn_slope(x: np.ndarray, y: np.ndarray) -> tuple[float, tuple[int, int, int]]:
-    """(processor time of one more pair, the sweeps between the sets and within each)."""
+    """(processor time per pair, sweeps between the sets and within each)."""
     times = []
     for count in (len(x) // 2, len(x)):
         began = time.process_time()
@@ -125,7 +127,7 @@ def sinkhorn_slope(x: np.ndarray, y: np.ndarray) -> tuple[float, tuple[int, int,
 
 
 def errors(x: np.ndarray, y: np.ndarray) -> dict[str, float]:
-    """The whole divergence and both approximations of it."""
+    """The whole divergence and both approximations."""
     return {
         "whole": sinkhorn_divergence(x, y).value,
         "minibatch": minibatch_divergence(x, y).value,
@@ -134,18 +136,23 @@ def errors(x: np.ndarray, y: np.ndarray) -> dict[str, float]:
 
 
 def tables(found: dict[str, Any]) -> list[str]:
-    """What was measured and what follows from it, in Markdown."""
+    """The measurements and the forecast in Markdown."""
     return [
-        *("Measured, in processor time of one core:", "", "| what | cost |", "|---|---|"),
+        "Measured, in processor time of one core:",
+        "",
+        "| what | cost |",
+        "|---|---|",
         *(f"| {what} | {cost} |" for what, cost in measured(found)),
         "",
         f"The approximations against the whole divergence, {POINTS:,} against {POINTS:,} clips of "
         "unit norm, ε = 0.1:",
-        *("", "| evaluated clips | whole | `minibatch` | `sliced` |", "|---|---|---|---|"),
+        "",
+        "| evaluated clips | whole | `minibatch` | `sliced` |",
+        "|---|---|---|---|",
         *(error_row(name, values) for name, values in found["errors"].items()),
         "",
-        "Forecast for N clips, and their distance to N reference clips that are embedded already. "
-        "Hours are those of one core and divide by the cores there are; `sinkhorn` takes less where "
+        "Forecast for N clips and their distance to N reference clips that are already embedded. "
+        "Hours are for one core; divide them by the number of cores. `sinkhorn` takes less where "
         "workers keep their costs. GPU hours are an assumption, not a measurement: one GPU encodes as "
         f"much as {CORES_A_GPU:g} cores.",
         "",
@@ -180,7 +187,7 @@ def measured(found: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def error_row(name: str, values: dict[str, float]) -> str:
-    """The values of a pair of sets, with their relative errors."""
+    """The values of a pair of sets with their relative errors."""
     whole = values["whole"]
     cells = [
         f"{values[way]:.3g} ({100 * (values[way] / whole - 1):+.4g} %)"
@@ -190,7 +197,7 @@ def error_row(name: str, values: dict[str, float]) -> str:
 
 
 def size_row(found: dict[str, Any], n: int) -> str:
-    """What N clips will take."""
+    """The forecast for N clips."""
     embedding = found["clip_seconds"] * n / 3600
     sinkhorn = found["sinkhorn_pair"] * n * n / 3600
     vectors = 2.0 * n * found["dimension"] * 4

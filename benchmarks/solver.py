@@ -2,11 +2,10 @@
 
     python benchmarks/solver.py FOLDER [--output docs/benchmarks.md] [--peers DIR] [--only …]
 
-FOLDER is audio: its YAMNet patch embeddings are the data. Every figure comes from a fresh process;
-contestants take turns, and what is compared is the ratio of their medians in the same run. The
-peers live in environments of their own (peers.py), which are built when they are missing. What a
-part of the benchmark found is kept in build/, so that ``--only`` measures one part anew and the page
-shows them all.
+FOLDER is audio: its YAMNet patch embeddings are the data. Every figure comes from a fresh process.
+The contestants alternate; the ratio of their medians in the same run is compared. The peers have
+separate environments (peers.py), which are built if missing. The results of each part are kept in
+build/, so that ``--only`` can repeat one part and the page still shows all of them.
 """
 
 from __future__ import annotations
@@ -31,11 +30,11 @@ EPSILON = 0.1
 DIMENSIONS = (128, 512, 1024)
 CLOCKS = {"cpu": "processor time", "wall": "wall-clock time"}
 LONG = 20.0
-"""Seconds beyond which a contestant has one turn only."""
+"""A contestant that takes more seconds than this has only one turn."""
 
 
 class Bench:
-    """Runs contestants on problems and remembers what they said."""
+    """Runs contestants on problems and keeps their results."""
 
     def __init__(self, options: argparse.Namespace, scratch: Path) -> None:
         self.options, self.scratch = options, scratch
@@ -46,7 +45,7 @@ class Bench:
         self.curves: dict[str, list[tuple[float, float]]] = {}
 
     def problem(self, n: int, dimension: int, regime: str) -> dict[str, object]:
-        """Paths of the two sets, written once."""
+        """The paths of the two sets, which are written once."""
         place = self.scratch / f"{n}-{dimension}-{regime}"
         if not place.exists():
             place.mkdir()
@@ -66,7 +65,7 @@ class Bench:
         return {"x": str(place / "x.npy"), "y": str(place / "y.npy")}
 
     def run(self, contestant: str, problem: dict[str, object], **extra: object) -> dict | None:
-        """One process; None if the contestant has no environment here or failed."""
+        """The result of one process; ``None`` if the contestant is not installed or failed."""
         home, python, path = self.environments, sys.executable, str(HERE.parent / "src")
         if contestant in ("published", "pot", "geomloss"):
             python, path = str(home / "torch/bin/python"), str(home / "geomloss")
@@ -94,7 +93,7 @@ class Bench:
         return answer
 
     def duel(self, turns: int, problem: dict[str, object], contestants: list[tuple]) -> dict:
-        """Median seconds and the last answer of each contestant, taking turns."""
+        """The median seconds and the last result of each contestant; they alternate."""
         seconds: dict[str, list[float]] = {}
         answers: dict[str, dict] = {}
         for _ in range(turns):
@@ -188,7 +187,7 @@ def against_libraries(bench: Bench) -> None:
             error = found[label]["marginal"]
             if label == "POT emd" or error >= 1.0:  # another problem; not solved
                 continue
-            # geomloss anneals, and leaves it at that: so does our first stage
+            # geomloss only anneals, like our first stage
             rough = found["ours, annealing alone"]
             fair = label.startswith("geomloss") and rough["marginal"] <= error
             ours = rough if fair else found["ours"]
@@ -261,14 +260,14 @@ def frechet(bench: Bench, n: int, bar: int, how: str = "", **extra: object) -> N
 def frechet_and_kernel(bench: Bench) -> None:
     frechet(bench, 500, 200)
     frechet(bench, 20_000, 5)
-    # the square root hardly gains from a second core, the products do
+    # a second core speeds up the products, but hardly the square root
     frechet(bench, 20_000, 5, ", two threads, wall clock", threads=2, clock="wall")
     bench.lines.append(
         "Tried for FAD with N > d: two Cholesky factors and a Gram matrix took longer than the "
-        "eigenvalues of the product, and so did MKL's routines (by torch) than OpenBLAS's (by "
-        "scipy); products in float32 are no way out, for they lose the small eigenvalues of a "
-        "nearly singular covariance. On one thread the covariances, at the speed of the "
-        "processor, are most of the time: only a second core brings the bar within reach."
+        "eigenvalues of the product, and MKL (by torch) took longer than OpenBLAS (by scipy). "
+        "Products in float32 lose the small eigenvalues of a nearly singular covariance. On one "
+        "thread the covariances, already at the speed of the processor, take most of the time: "
+        "the bar can only be reached with a second core."
     )
     found = bench.duel(
         bench.options.turns, bench.problem(5000, 512, "smooth"),
@@ -331,7 +330,7 @@ PARTS = {
 
 
 def write_report(output: Path, bench: Bench, found: dict) -> None:
-    """The markdown page, and its plot beside it."""
+    """Write the Markdown page and its plot beside it."""
     nothing = {"rows": [], "lines": [], "curves": {}}
     gaps, libraries = (found.get(part, nothing)["lines"] for part in ("gap", "libraries"))
     remarks = [*found.get("growth", nothing)["lines"], *found.get("others", nothing)["lines"]]
@@ -341,12 +340,12 @@ def write_report(output: Path, bench: Bench, found: dict) -> None:
         "",
         f"Written by `make bench DATA={bench.options.data.name}`: {bench.options.threads} thread(s), "
         f"{CLOCKS[bench.options.clock]}, ε = {EPSILON}, {len(bench.embeddings):,} YAMNet patches, "
-        "N = M. Every figure is a process of its own; contestants take turns "
-        f"({bench.options.turns}, or one if it is longer than {LONG:g} s), and a ratio is that of "
-        "their medians. Smooth, middle and sharp are embeddings of unit norm, of norm 4, and "
-        "raw; d < 1024 by a seeded random projection; above the number of patches, copies with "
-        "noise that puts them as far away as the nearest real neighbour (identical patches stay "
-        "identical). Memory is the peak above the start.",
+        "N = M. Every figure comes from a fresh process; the contestants alternate "
+        f"({bench.options.turns} turns, or one if it takes more than {LONG:g} s), and ratios are "
+        "ratios of medians. Smooth, middle and sharp are embeddings of unit norm, of norm 4, and "
+        "raw. For d < 1024 a seeded random projection is used. For more points than patches, "
+        "copies are added with noise as large as the distance to the nearest neighbour (identical "
+        "patches stay identical). Memory is the peak above the start.",
         "",
         "| | bar | found | |",
         "|---|---|---|---|",

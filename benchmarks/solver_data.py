@@ -1,4 +1,4 @@
-"""The embeddings that the solver is measured on: three scales, three dimensions, any size."""
+"""The embeddings for the solver's benchmarks: three scales, three dimensions, any size."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ import torch
 from tqdm import tqdm
 
 from otadtk import get_encoder
-from otadtk.audio import AudioReader, find_audio
+from otadtk.audio.decode import AudioReader
+from otadtk.audio.find import find_audio
 
 REGIMES = {"smooth": "unit norm", "middle": "norm 4", "sharp": "raw"}
 
 
 def load_embeddings(data: Path) -> np.ndarray:
-    """YAMNet's patch embeddings (patches, 1024), float32, of a folder of audio; kept in build/."""
+    """YAMNet's patch embeddings (patches, 1024) of a folder of audio; cached in build/."""
     files = find_audio(data)
     names = "\n".join(f"{file.name} {file.stat().st_size}" for file in files)
     key = hashlib.sha256(names.encode()).hexdigest()[:16]
     kept = Path(__file__).resolve().parent.parent / "build" / f"patches-{key}.npy"
     if not kept.exists():
-        torch.set_num_threads(1)  # two that wait for each other on busy cores crawl
+        torch.set_num_threads(1)  # nested threads would only wait for each other
         encoder = get_encoder("yamnet")
         rate = encoder.spec.sample_rate
         patches = []
@@ -36,7 +37,7 @@ def load_embeddings(data: Path) -> np.ndarray:
 
 
 def nearest_distance(points, sample=1000):
-    """The median distance to the nearest other point: how far away a jittered copy is put."""
+    """The median distance to the nearest other point, which is the jitter of a copy."""
     part = points[:sample].astype(np.float64)
     squares = np.square(part).sum(1)[:, None] + np.square(points, dtype=np.float64).sum(1)
     squares -= 2.0 * part @ points.T.astype(np.float64)
@@ -45,7 +46,7 @@ def nearest_distance(points, sample=1000):
 
 
 def two_sets(embeddings, n, dimension, regime, seed=0):
-    """Two disjoint sets of n samples, projected, scaled; jittered copies if need be."""
+    """Two disjoint sets of n samples, projected and scaled, with jittered copies if needed."""
     rng = np.random.default_rng(seed)
     points = embeddings[rng.permutation(len(embeddings))]
     if dimension < points.shape[1]:

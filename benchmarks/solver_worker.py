@@ -1,8 +1,8 @@
-"""Runs one contestant on one problem in a process of its own and prints a line of JSON.
+"""Runs one contestant on one problem in a separate process and prints a line of JSON.
 
     python solver_worker.py CONTESTANT '{"x": "x.npy", "y": "y.npy", "epsilon": 0.1, ...}'
 
-Only the contestant's own packages are imported, so that each can live in its own environment.
+Only the contestant's packages are imported, so that each can have a separate environment.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def ours(x, y, options):
     """The full divergence, certified."""
     import torch
 
-    from otadtk.distances.sinkhorn import sinkhorn_divergence
+    from otadtk.distances.transport.sinkhorn import sinkhorn_divergence
 
     torch.set_num_threads(options["threads"])
     sinkhorn_divergence(x[:200], y[:200], epsilon=options["epsilon"])  # imports, thread pools
@@ -44,10 +44,10 @@ def ours(x, y, options):
 
 
 def offset(x, y, options):
-    """S of float32 points that share a large offset, and S of the same points without it."""
+    """S of float32 points with a large common offset, and S of the same points without it."""
     import torch
 
-    from otadtk.distances.sinkhorn import sinkhorn_divergence
+    from otadtk.distances.transport.sinkhorn import sinkhorn_divergence
 
     torch.set_num_threads(options["threads"])
     # exactly representable: the shifted float32 points are the same cloud, up to a translation
@@ -70,13 +70,13 @@ def offset(x, y, options):
 
 
 def ours_cross(x, y, options):
-    """The cross term alone, which is what the other libraries' solvers compute."""
+    """Only the cross term, which is what the other libraries compute."""
     import torch
 
-    from otadtk.distances.cost import working_dtype
-    from otadtk.distances.couple import Coupler
-    from otadtk.distances.duplicates import merge_duplicates
-    from otadtk.distances.regime import plan_memory
+    from otadtk.distances.costs.duplicates import merge_duplicates
+    from otadtk.distances.costs.squared import working_dtype
+    from otadtk.distances.transport.memory import memory_budget
+    from otadtk.distances.transport.solve import Coupler
 
     torch.set_num_threads(options["threads"])
 
@@ -86,7 +86,7 @@ def ours_cross(x, y, options):
         weights = torch.full((n,), 1.0 / n, dtype=torch.float64)
         dtype = working_dtype(n, n, d, first.device)
         coupler = Coupler(
-            options["epsilon"], 1e-5, 1000, plan_memory(n, n, d, 4, None), dtype, lambda *_: None
+            options["epsilon"], 1e-5, 1000, memory_budget(n, n, d, 4, None), dtype, lambda *_: None
         )
         clouds = merge_duplicates(first, weights), merge_duplicates(second, weights)
         term = coupler.couple(*clouds, "xy")
@@ -97,12 +97,12 @@ def ours_cross(x, y, options):
 
 
 def ours_annealed(x, y, options):
-    """The potentials that ours starts from: annealed down to ε, as geomloss's are."""
+    """Only our first stage: potentials annealed down to ε, as in geomloss."""
     import torch
 
-    from otadtk.distances.annealing import coarse_potentials
-    from otadtk.distances.cost import SquaredCost, working_dtype
-    from otadtk.distances.panels import CostPanels
+    from otadtk.distances.costs.panels import Panels
+    from otadtk.distances.costs.squared import SquaredCost, working_dtype
+    from otadtk.distances.transport.sparse.annealing import coarse_potentials
 
     torch.set_num_threads(options["threads"])
     first, second = torch.from_numpy(x), torch.from_numpy(y)
@@ -111,7 +111,7 @@ def ours_annealed(x, y, options):
     dtype, epsilon = working_dtype(n, n, d, first.device), options["epsilon"]
 
     def run():
-        panels = CostPanels(SquaredCost(first, second, dtype), 4 * n * n)
+        panels = Panels(SquaredCost(first, second, dtype), 4 * n * n)
         f, g = coarse_potentials(panels, weights, weights, epsilon)
         return lambda: of_potentials(f, g, first, second, epsilon)
 
@@ -225,13 +225,14 @@ def fad(x, y, options):
     if options["method"] != "sqrtm":
         import torch
 
-        from otadtk.distances.frechet import covariance, frechet_distance
+        from otadtk.distances.frechet import frechet_distance
+        from otadtk.distances.moments import moments
 
         torch.set_num_threads(options["threads"])
-        frechet_distance(x[:500], y[:500])
+        frechet_distance(moments(x[:500]), moments(y[:500]))
         if options["method"] == "ours":
-            return lambda: {"value": frechet_distance(x, y)}
-        return lambda: {"sizes": [len(covariance(p, p.mean(axis=0))) for p in (x, y)]}
+            return lambda: {"value": frechet_distance(moments(x), moments(y))}
+        return lambda: {"sizes": [moments(p).dimension for p in (x, y)]}
 
     import scipy.linalg
 
@@ -265,7 +266,7 @@ def kad(x, y, options):
 
 
 def of_potentials(f, g, x, y, epsilon):
-    """The plan of potentials; to make it is not the time of who made none."""
+    """The plan of given potentials; it is computed outside the timed part."""
     import torch
 
     cost = torch.cdist(x.double(), y.double()).square()
@@ -283,8 +284,16 @@ def marginal(plan):
 CONTESTANTS = {
     function.__name__: function
     for function in (
-        *(ours, offset, ours_cross, ours_annealed),
-        *(published, pot, geomloss, ott, fad, kad),
+        ours,
+        offset,
+        ours_cross,
+        ours_annealed,
+        published,
+        pot,
+        geomloss,
+        ott,
+        fad,
+        kad,
     )
 }
 

@@ -12,9 +12,9 @@ import soundfile
 import torch
 
 from otadtk import weights
+from otadtk.audio.synthesis import KINDS, synthesise
 from otadtk.encoders import get_encoder, get_spec
-from otadtk.encoders.yamnet import YamnetEncoder
-from otadtk.synthesis import KINDS, synthesise
+from otadtk.encoders.networks.yamnet.network import YamnetEncoder
 
 RATE = 16_000
 # a shell in the background ignores Ctrl-C, and so would the commands that tests interrupt

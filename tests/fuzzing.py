@@ -28,15 +28,17 @@ from hypothesis import strategies as st
 from otadtk.adapter.files import read_adapter, save_adapter
 from otadtk.adapter.importing import read_foreign
 from otadtk.adapter.network import RiemannianAdapter
-from otadtk.audio import AudioReader, Audit
+from otadtk.audio.clip_audit import ClipAudit
+from otadtk.audio.decode import AudioReader
+from otadtk.embed.formats.npy import read_npy_file
+from otadtk.embed.formats.npz import read_npz_file
+from otadtk.embed.formats.pack import pack_bytes, read_pack
+from otadtk.embed.formats.parquet import parquet_bytes, read_parquet
+from otadtk.embed.store import StoredClip, _pack, _unpack
 from otadtk.encoders import get_spec
-from otadtk.encoders.tensorflow_bundle import read_float_variables
+from otadtk.encoders.checkpoints.tensorflow_bundle import read_float_variables
 from otadtk.errors import OtadtkError
-from otadtk.sealed import seal, unseal
-from otadtk.sources.arrays import read_npy_file, read_npz_file
-from otadtk.sources.pack import pack_bytes, read_pack
-from otadtk.sources.table import parquet_bytes, read_parquet
-from otadtk.store import StoredClip, _pack, _unpack
+from otadtk.files.sealed import seal, unseal
 from tests.encoders.test_tensorflow_bundle import write_bundle
 
 LONGEST_SECONDS = 20
@@ -111,8 +113,9 @@ def seeds(folder: Path) -> Iterator[tuple[str, bytes, Read]]:
     embedded = read_npy_file(folder / "set.npy", SPEC, None)
     table = parquet_bytes(embedded, list(names), SPEC)
     yield "table.parquet", table, lambda path: read_parquet(path, SPEC, None)
-    yield "set.otadpack", pack_bytes(embedded, list(names), SPEC), lambda p: read_pack(p, SPEC)
-    entry = _pack(StoredClip(vectors[0], Audit(1.0, 16_000, 1, 0.5, 0.0)), AUDIO, ENCODER)
+    pack = pack_bytes(embedded, list(names), SPEC)
+    yield "set.otadpack", pack, lambda path: read_pack(path, SPEC, None)
+    entry = _pack(StoredClip(vectors[0], ClipAudit(1.0, 16_000, 1, 0.5, 0.0)), AUDIO, ENCODER)
     yield "entry.clip", entry, lambda path: _unpack(path.read_bytes(), AUDIO, ENCODER)
 
     save_adapter(RiemannianAdapter(SPEC.dim), folder / "a.safetensors", SPEC, "native")

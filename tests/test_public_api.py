@@ -11,8 +11,17 @@ import pytest
 import otadtk
 
 PUBLISHED = (
-    *("OTAD", "compute_otad", "compute_fad", "compute_kad", "RiemannianAdapter", "load_adapter"),
-    *("OTADDiagnostics", "BaseEncoder", "get_encoder", "list_models", "register_encoder"),
+    "OTAD",
+    "compute_otad",
+    "compute_fad",
+    "compute_kad",
+    "RiemannianAdapter",
+    "load_adapter",
+    "OTADDiagnostics",
+    "BaseEncoder",
+    "get_encoder",
+    "list_models",
+    "register_encoder",
 )
 
 

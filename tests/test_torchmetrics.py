@@ -1,4 +1,4 @@
-"""The metrics for training loops: equal to the functions, alone and over two processes."""
+"""The torchmetrics classes: equal to the functions, in one process and in two."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from otadtk import compute_fad, compute_kad, compute_otad, get_encoder
+from otadtk.audio.synthesis import KINDS, synthesise
 from otadtk.errors import AudioError, UsageError
-from otadtk.synthesis import KINDS, synthesise
 from otadtk.torchmetrics import (
     FrechetAudioDistance,
     KernelAudioDistance,
@@ -83,6 +83,16 @@ def test_options_and_bad_input() -> None:
             metric.update(torch.zeros(shape), real=True)
     with pytest.raises(UsageError, match="sample_rate"):
         FrechetAudioDistance("logmel", sample_rate=0)
+
+
+def test_a_variant_with_extra_features() -> None:
+    metric = FrechetAudioDistance(
+        "yamnet", sample_rate=RATE, metric_options={"variant": "artifact"}
+    )
+    metric.update(waveforms(3, 0), real=True)
+    metric.update(waveforms(3, 9), real=False)
+    assert metric.real[0].shape == (1, 1024 + 32)
+    assert float(metric.compute()) > 0.0
 
 
 def test_resamples() -> None:

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from otadtk.adapter.files import load_adapter
     from otadtk.adapter.network import RiemannianAdapter
-    from otadtk.diagnosis import OTADDiagnostics
     from otadtk.encoders import get_encoder, list_models, register_encoder
-    from otadtk.encoders.own import BaseEncoder
+    from otadtk.encoders.custom import BaseEncoder
     from otadtk.errors import (
         AdapterError,
         AudioError,
@@ -27,23 +26,31 @@ if TYPE_CHECKING:
         UsageError,
         WeightsError,
     )
-    from otadtk.metrics import FAD, KAD, OTAD, compute_fad, compute_kad, compute_otad
-    from otadtk.scoring import Evaluation, evaluate
+    from otadtk.evaluation.evaluate import Evaluation, evaluate
+    from otadtk.metrics import FAD, KAD, OTAD, compute_fad, compute_kad
+    from otadtk.metrics.diagnostics import OTADDiagnostics
+    from otadtk.metrics.transport import compute_otad
 
 __version__ = "0.2.0"
 
 _HOME = {
     "otadtk.adapter.files": ("load_adapter",),
     "otadtk.adapter.network": ("RiemannianAdapter",),
-    "otadtk.diagnosis": ("OTADDiagnostics",),
+    "otadtk.metrics.diagnostics": ("OTADDiagnostics",),
     "otadtk.encoders": ("get_encoder", "list_models", "register_encoder"),
-    "otadtk.encoders.own": ("BaseEncoder",),
+    "otadtk.encoders.custom": ("BaseEncoder",),
     "otadtk.errors": (
-        *("AdapterError", "AudioError", "NotConvergedError"),
-        *("OtadtkError", "UsageError", "WeightsError"),
+        "AdapterError",
+        "AudioError",
+        "NotConvergedError",
+        "OtadtkError",
+        "UsageError",
+        "WeightsError",
     ),
-    "otadtk.metrics": ("FAD", "KAD", "OTAD", "compute_fad", "compute_kad", "compute_otad"),
-    "otadtk.scoring": ("Evaluation", "evaluate"),
+    "otadtk.metrics": ("FAD", "KAD", "OTAD", "compute_fad", "compute_kad"),
+    "otadtk.metrics.transport": ("compute_otad",),
+    "otadtk.evaluation.evaluate": ("Evaluation", "evaluate"),
+    "otadtk.report.page": ("write_report",),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 

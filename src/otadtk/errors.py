@@ -1,10 +1,10 @@
-"""The one exception family that crosses the API; each class owns its exit code.
+"""All exceptions that otadtk raises on purpose, with the exit codes of the commands.
 
-OtadtkError              1   anything unforeseen that otadtk itself noticed
-├── UsageError           2   an option, a value or a combination that makes no sense (also a ValueError)
+OtadtkError              1   anything else
+├── UsageError           2   a wrong option, value or combination (also a ValueError)
 ├── AudioError           3   input audio or embeddings: missing, unreadable, empty, NaN
 ├── WeightsError         4   an encoder's weights: missing, wrong hash, unreadable
-│   └── AdapterError     4   an adapter: missing, foreign, unreadable
+│   └── AdapterError     4   an adapter: missing, for other features, unreadable
 └── NotConvergedError    5   the solver did not converge and --strict was asked for
 """
 
@@ -12,13 +12,13 @@ from __future__ import annotations
 
 
 class OtadtkError(Exception):
-    """Base of every error that otadtk raises on purpose; the CLI prints it without a traceback."""
+    """Base of all errors of otadtk; the commands print it without a traceback."""
 
     exit_code = 1
 
 
 class UsageError(OtadtkError, ValueError):
-    """An argument that makes no sense: its value, its type, or its company."""
+    """A wrong argument: its value, its type, or its combination with others."""
 
     exit_code = 2
 
@@ -30,7 +30,7 @@ class AudioError(OtadtkError):
 
 
 class WeightsError(OtadtkError):
-    """Encoder weights that are missing or are not what they should be."""
+    """Encoder weights that are missing, damaged or of another encoder."""
 
     exit_code = 4
 
@@ -40,6 +40,6 @@ class AdapterError(WeightsError):
 
 
 class NotConvergedError(OtadtkError):
-    """A solver result that missed its tolerance, under ``--strict``."""
+    """The solver missed its tolerance, and ``--strict`` was given."""
 
     exit_code = 5

@@ -1,4 +1,4 @@
-"""The self-test: golden numbers of every distance and of the embedded encoders, hashes, the machine.
+"""The self-test: golden values of every distance and of two encoders, hashes, the machine.
 
 It needs no network, no data and no test framework, and takes seconds.
 """
@@ -9,36 +9,23 @@ import importlib.util
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from otadtk.errors import OtadtkError
+from otadtk.metrics.entry import GoldenValue
+from otadtk.metrics.registry import all_metrics
 
 RATE = 16_000
-_RELATIVE = 1e-4
 
-GOLDEN = {
-    "OTAD, epsilon 0.1": 0.563226098,
-    "OTAD, epsilon 10": 0.499857586,
-    "OTAD, entropic": 0.509787184,
-    "OTAD, exact": 0.558567621,
-    "OTAD, minibatch": 0.587762005,
-    "OTAD, sliced": 0.065723864,
-    "FAD": 0.485348471,
-    "KAD, gaussian": 2.87816041,
-    "KAD, iq": 2.33640668,
-    "KAD, imq": 1.2790267,
-    "logmel, vector of a fixed clip": -241.266716,
-    "yamnet, vector of a fixed clip": 6.90639846,
-}
-"""tests/test_selftest.py derives those of the distances by other means."""
-_DRAWN = {"OTAD, minibatch": 0.25, "OTAD, sliced": 0.25}
-"""Tolerances of what depends on random draws, which other versions of numpy and torch may change."""
+_GOLDEN_EMBEDDINGS = {"logmel": -241.266716, "yamnet": 6.90639846}
+"""By encoder: a weighted sum of its vector of the fixed clip."""
 
 OPTIONAL = {
-    # module: what it is for
+    # module: purpose
     "av": "m4a, aac and webm files",
     "pyarrow": "Parquet files",
     "pandas": "to_dataframe()",
@@ -48,7 +35,7 @@ OPTIONAL = {
 
 @dataclass(frozen=True)
 class Check:
-    """One line of the self-test: what was looked at, whether it is well, and what was found."""
+    """One line of the self-test: what was checked, whether it passed, and the finding."""
 
     what: str
     passed: bool
@@ -56,15 +43,22 @@ class Check:
 
 
 def run_checks() -> Iterator[Check]:
-    """Every check in turn; one that breaks is a check that failed."""
-    for what, measure in _measures().items():
-        yield _golden_check(what, measure)
+    """Every check in turn; one that raises has failed."""
+    x, y = fixed_sets()
+    for golden in golden_values():
+
+        def score(golden: GoldenValue = golden) -> str:
+            return _compare(golden.compute(x, y), golden.value, golden.tolerance)
+
+        yield _guarded(golden.what, score)
+    for model, value in _GOLDEN_EMBEDDINGS.items():
+        yield _guarded(f"{model}, vector of a fixed clip", partial(_check_embedding, model, value))
     yield from _adapters()
     yield _guarded("the store gives back what it was given", _store_round_trip)
 
 
 def machine() -> Iterator[str]:
-    """What this machine has and lacks, a line each."""
+    """What is installed on this machine and what is missing, a line each."""
     import torch
 
     from otadtk.encoders import get_spec, list_models, plug_ins
@@ -78,12 +72,12 @@ def machine() -> Iterator[str]:
     yield "transformers, torchaudio, TensorFlow: not needed by any encoder"
     for name in list_models():
         if name not in plug_ins() and (spec := get_spec(name)).weights:
-            place = find_converted(spec.name, spec.weights)
-            yield f"weights of {name}: {place or f'missing (otadtk-list-models --fetch {name})'}"
+            path = find_converted(spec.name, spec.weights)
+            yield f"weights of {name}: {path or f'missing (otadtk-list-models --fetch {name})'}"
 
 
 def fixed_sets() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Two sets of points by formula, the same with every version of numpy."""
+    """Two sets of points from a formula, the same with every version of numpy."""
 
     def points(count: int, phase: float) -> NDArray[np.float32]:
         grid = np.arange(count)[:, None] * 12.9898 + np.arange(8)[None] * 78.233
@@ -93,43 +87,19 @@ def fixed_sets() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
 
 
 def fixed_clip() -> NDArray[np.float32]:
-    """Two seconds of a rising tone by formula."""
+    """Two seconds of a rising tone from a formula."""
     time = np.arange(2 * RATE) / RATE
     return (0.3 * np.sin(2 * np.pi * (200.0 + 400.0 * time) * time)).astype(np.float32)
 
 
-def _measures() -> dict[str, Callable[[], float | None]]:
-    """What each golden number is; ``None`` when this machine lacks the weights."""
-    from otadtk.distances.frechet import frechet_distance
-    from otadtk.distances.kernel import KernelName, kernel_distance
-    from otadtk.distances.transport import TransportSettings, transport
-
-    x, y = fixed_sets()
-
-    def moved(settings: TransportSettings) -> Callable[[], float]:
-        return lambda: transport(x, y, settings).value
-
-    def kernel(name: KernelName) -> Callable[[], float]:
-        return lambda: kernel_distance(x, y, kernel=name).value
-
-    return {
-        "OTAD, epsilon 0.1": moved(TransportSettings(epsilon=0.1)),
-        "OTAD, epsilon 10": moved(TransportSettings(epsilon=10.0)),
-        "OTAD, entropic": moved(TransportSettings(epsilon=1.0, divergence="entropic")),
-        "OTAD, exact": moved(TransportSettings(coupling="exact")),
-        "OTAD, minibatch": moved(TransportSettings(coupling="minibatch", seed=0)),
-        "OTAD, sliced": moved(TransportSettings(coupling="sliced", seed=0)),
-        "FAD": lambda: frechet_distance(x, y),
-        "KAD, gaussian": kernel("gaussian"),
-        "KAD, iq": kernel("iq"),
-        "KAD, imq": kernel("imq"),
-        "logmel, vector of a fixed clip": lambda: _embedding_number("logmel"),
-        "yamnet, vector of a fixed clip": lambda: _embedding_number("yamnet"),
-    }
+def golden_values() -> Iterator[GoldenValue]:
+    """The golden values of every metric."""
+    for _, metric in all_metrics():
+        yield from metric.golden_values()
 
 
 def _embedding_number(model: str) -> float | None:
-    """A number that moves with every coordinate of a model's vector of the fixed clip."""
+    """A weighted sum of a model's vector of the fixed clip; ``None`` without its weights."""
     from otadtk.encoders import get_encoder, get_spec
     from otadtk.weights import find_converted
 
@@ -140,42 +110,41 @@ def _embedding_number(model: str) -> float | None:
     return float(vector @ (1.0 + 0.5 * np.sin(np.arange(len(vector)))))
 
 
-def _golden_check(what: str, measure: Callable[[], float | None]) -> Check:
-    expected = GOLDEN[what]
+def _check_embedding(model: str, expected: float) -> str:
+    value = _embedding_number(model)
+    if value is None:
+        return "not checked: its weights are missing"
+    return _compare(value, expected, 1e-4)
 
-    def compare() -> str:
-        value = measure()
-        if value is None:
-            return "not checked: its weights are missing"
-        if not abs(value - expected) <= _DRAWN.get(what, _RELATIVE) * abs(expected):
-            raise OtadtkError(f"{value:.9g} instead of {expected:.9g}")
-        return f"{value:.6g}"
 
-    return _guarded(what, compare)
+def _compare(value: float, expected: float, tolerance: float) -> str:
+    if not abs(value - expected) <= tolerance * abs(expected):
+        raise OtadtkError(f"{value:.9g} instead of {expected:.9g}")
+    return f"{value:.6g}"
 
 
 def _adapters() -> Iterator[Check]:
-    """The hashes of the adapters inside the package."""
+    """Checks of the hashes of the bundled adapters."""
     from otadtk.adapter.manifest import known_adapters
     from otadtk.weights import verify
 
     for known in known_adapters():
         if known.file:
 
-            def sound(path: Path = known.path, digest: str = known.digest) -> str:
+            def check_hash(path: Path = known.path, digest: str = known.digest) -> str:
                 verify(path, digest)
                 return digest[:19]
 
-            yield _guarded(f"bundled adapter {known.file}", sound)
+            yield _guarded(f"bundled adapter {known.file}", check_hash)
 
 
 def _store_round_trip() -> str:
-    from otadtk.audio import Audit
-    from otadtk.store import EmbeddingStore, StoredClip
+    from otadtk.audio.clip_audit import ClipAudit
+    from otadtk.embed.store import EmbeddingStore, StoredClip
 
     with tempfile.TemporaryDirectory() as folder:
         store, values = EmbeddingStore(Path(folder)), fixed_sets()[0]
-        store.put("ab" * 32, "cd" * 32, StoredClip(values, Audit(1.0, RATE, 1, 0.5, 0.0)))
+        store.put("ab" * 32, "cd" * 32, StoredClip(values, ClipAudit(1.0, RATE, 1, 0.5, 0.0)))
         found = store.get("ab" * 32, "cd" * 32)
     if found is None or not np.array_equal(found.values, values):
         raise OtadtkError("it does not")
@@ -185,5 +154,5 @@ def _store_round_trip() -> str:
 def _guarded(what: str, check: Callable[[], str]) -> Check:
     try:
         return Check(what, True, check())
-    except Exception as error:  # whatever breaks here is a finding, not a crash
+    except Exception as error:  # any error is a finding, not a crash
         return Check(what, False, str(error) or type(error).__name__)

@@ -1,4 +1,4 @@
-"""OTAD, FAD and KAD as torchmetrics, for training loops: ``update``, ``compute``, ``reset``.
+"""Every metric as a torchmetrics class, for training loops: ``update``, ``compute``, ``reset``.
 
     from otadtk.torchmetrics import OptimalTransportAudioDistance
 
@@ -7,12 +7,14 @@
     distance.update(generated, real=False)
     print(distance.compute())
 
-The state is the clip vectors of both sides; in a distributed run they are gathered, so that every
-process computes the distance of all clips. Needs ``pip install "otadtk[torchmetrics]"``.
+The state is the clip vectors of both sides. In a distributed run they are gathered, so that every
+process computes the distance between all clips. Needs ``pip install "otadtk[torchmetrics]"``.
 """
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,9 +22,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from otadtk.encoders import Encoder, get_encoder
+from otadtk.encoders import Encoder
 from otadtk.errors import AudioError, UsageError
-from otadtk.metrics import FAD, KAD, OTAD, AudioMetric
+from otadtk.metrics import AudioMetric
+from otadtk.metrics.registry import all_metrics, get_metric
 
 try:
     from torchmetrics import Metric
@@ -35,14 +38,16 @@ except ImportError as error:
 FloatArray = NDArray[np.float32]
 
 __all__ = [
+    "AudioDistance",
     "FrechetAudioDistance",
     "KernelAudioDistance",
     "OptimalTransportAudioDistance",
+    "metric_class",
 ]
 
 
-class _AudioDistance(Metric):  # type: ignore[misc, unused-ignore]
-    """A distance of real and generated waveforms; ``reset_real=False`` keeps the real ones."""
+class AudioDistance(Metric):  # type: ignore[misc, unused-ignore]
+    """A distance between real and generated waveforms; ``reset_real=False`` keeps the real ones."""
 
     is_differentiable = False
     higher_is_better = False
@@ -65,13 +70,13 @@ class _AudioDistance(Metric):  # type: ignore[misc, unused-ignore]
         super().__init__(**options)
         if sample_rate < 1:
             raise UsageError(f"sample_rate must be above 0, not {sample_rate}.")
-        # not a submodule: the network has no part in the state, nor in what is moved or saved
-        encoder = model if isinstance(model, Encoder) else get_encoder(model, device)
-        self._hidden = {"encoder": encoder}
-        name = encoder.spec.name
-        self._distance = self._metric_class(name, device=device, **(metric_options or {}))
-        if self._distance.spec.fingerprint != encoder.spec.fingerprint:
-            raise UsageError(f"This variant takes other features than those of {name!r}.")
+        loaded = model if isinstance(model, Encoder) else None
+        name = model.spec.name if isinstance(model, Encoder) else model
+        options_given = metric_options or {}
+        self._distance = self._metric_class(name, encoder=loaded, device=device, **options_given)
+        # the encoder of the variant's features; in a dict, so that torch does not take it for a
+        # submodule and move or save it
+        self._hidden = {"encoder": self._distance.embedder.encoder.get()}
         self._sample_rate, self._reset_real = sample_rate, reset_real
         for side in ("real", "generated"):
             self.add_state(side, default=[], dist_reduce_fx="cat")
@@ -90,11 +95,11 @@ class _AudioDistance(Metric):  # type: ignore[misc, unused-ignore]
         side.extend(vector[None].to(self.device) for vector in vectors)
 
     def compute(self) -> Tensor:
-        """The distance of all that was given since the last reset, on every process."""
+        """The distance between all waveforms since the last reset, on every process."""
         try:
             return torch.tensor(self._distance.distance(*self._sides()))
         except BaseException:
-            if self._is_synced:  # torchmetrics would keep the gathered states, which take no update
+            if self._is_synced:  # else torchmetrics keeps the gathered state, and refuses updates
                 self.unsync()
             raise
 
@@ -108,33 +113,48 @@ class _AudioDistance(Metric):  # type: ignore[misc, unused-ignore]
         return sides
 
     def sync(self, *arguments: Any, **options: Any) -> None:
-        """Gather the clips of all processes; one that has none of a side joins in with none."""
+        """Gather the clips of all processes; a process may have none of a side."""
         for side in (self.real, self.generated):
-            if len(side) == 0:  # torchmetrics would send a vector where the others send matrices
+            if len(side) == 0:  # else torchmetrics sends a vector, and the others matrices
                 side.append(torch.empty(0, self._distance.spec.dim, device=self.device))
         super().sync(*arguments, **options)
 
     def reset(self) -> None:
-        """Forget all waveforms, or with ``reset_real=False`` the generated ones."""
+        """Forget all waveforms; with ``reset_real=False`` only the generated ones."""
         kept = list(self.real)
         super().reset()
         if not self._reset_real:
             self.real = kept
 
 
-class OptimalTransportAudioDistance(_AudioDistance):
-    """OTAD; ``metric_options`` are those of ``otadtk.OTAD``: variant, epsilon and so on."""
+def metric_class(name: str) -> type[AudioDistance]:
+    """The torchmetrics class of a registered metric, by the metric's name."""
+    metric = get_metric(name)
+    attributes = {
+        "__doc__": f"{metric.title} ({metric.name}); ``metric_options`` are those of its class.",
+        "__module__": __name__,
+        "higher_is_better": metric.higher_is_better,
+        "_metric_class": metric,
+    }
+    return type(_class_name(metric), (AudioDistance,), attributes)
 
-    _metric_class = OTAD
+
+def _class_name(metric: type[AudioMetric]) -> str:
+    """``FrechetAudioDistance`` of the Fréchet Audio Distance."""
+    plain = unicodedata.normalize("NFKD", metric.title).encode("ascii", "ignore").decode()
+    return "".join(word[:1].upper() + word[1:] for word in re.findall(r"[A-Za-z0-9]+", plain))
 
 
-class FrechetAudioDistance(_AudioDistance):
-    """FAD; it needs two clips a side at least."""
+OptimalTransportAudioDistance = metric_class("otad")
+FrechetAudioDistance = metric_class("fad")
+KernelAudioDistance = metric_class("kad")
 
-    _metric_class = FAD
 
-
-class KernelAudioDistance(_AudioDistance):
-    """KAD; ``metric_options`` may have a ``bandwidth``."""
-
-    _metric_class = KAD
+def __getattr__(name: str) -> type[AudioDistance]:
+    """The class of any other metric, by its title in one word."""
+    for key, metric in all_metrics():
+        if _class_name(metric) == name:
+            globals()[name] = metric_class(key)
+            found: type[AudioDistance] = globals()[name]
+            return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -22,6 +22,7 @@ def test_every_file_is_listed() -> None:
     assert files == {known.file for known in OURS}
     assert {(known.encoder, known.variant) for known in OURS} == {
         ("yamnet", "agnostic"), ("yamnet", "native"), ("yamnet", "artifact"),
+        ("yamnet", "perceptual"),
     }  # fmt: skip
 
 
@@ -40,7 +41,7 @@ def test_each_is_what_the_manifest_says(known: KnownAdapter) -> None:
     assert known.digest.removeprefix("sha256:") in page.read_text()
 
 
-def test_artifact_finds_spoilt_clips(folders: tuple[Path, Path]) -> None:
+def test_artifact_finds_degraded_clips(folders: tuple[Path, Path]) -> None:
     otad = OTAD("yamnet", variant="artifact", device="cpu")
     assert otad.spec.name == "yamnet+signal"
     diagnostics = otad.diagnose(*folders)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from otadtk.adapter import KnownAdapter, find_adapter, known_variants
 from otadtk.adapter.card import AdapterCard
 from otadtk.adapter.files import read_adapter, read_card, save_adapter
 from otadtk.adapter.network import RiemannianAdapter
+from otadtk.cli.adapters import main as adapters
 from otadtk.encoders import get_spec
 from otadtk.errors import AdapterError, UsageError
 from otadtk.weights import digest_of
@@ -64,7 +66,7 @@ def test_files_that_are_no_adapters(tmp_path: Path) -> None:
     with pytest.raises(AdapterError, match="not a safetensors adapter"):
         read_adapter(tmp_path / "pickle", LOGMEL)
     save_file({"other": torch.zeros(3)}, tmp_path / "other", metadata={"encoder": "logmel"})
-    with pytest.raises(AdapterError, match="does not say what it was trained on"):
+    with pytest.raises(AdapterError, match="has no card"):
         read_adapter(tmp_path / "other", LOGMEL)
     for text in ("no JSON", "{}", '{"format": "otadtk-adapter/1"}', "[]"):
         save_file({"other": torch.zeros(3)}, tmp_path / "other", metadata={"otadtk": text})
@@ -143,7 +145,7 @@ def test_lookup_order(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPat
         found = OTAD("logmel", variant="agnostic", adapter_checkpoint=given).adapter
         assert found is not None
         assert torch.equal(found(z), trained(seed)(z)), name
-    assert known_variants("logmel") == ["agnostic", "native", "artifact"]
+    assert known_variants("logmel") == ["agnostic", "native", "artifact", "perceptual"]
 
 
 def test_a_bundled_file_is_verified_against_the_manifest(
@@ -197,3 +199,46 @@ class TestVariantOfOTAD:
     def test_unknown_variant(self) -> None:
         with pytest.raises(UsageError, match="Unknown variant 'best'"):
             OTAD("logmel", variant="best")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"encoder": 3},
+        {"licence": None},
+        {"training": [1]},
+        {"validation": {"auroc": "high"}},
+        {"validation": 1},
+        {"seed": "zero"},
+        {"variant": ["native"]},
+        {"licence": "\ud800"},
+    ],
+)
+def test_odd_cards_are_refused(
+    tmp_path: Path, change: dict[str, object], capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "x.safetensors"
+    card = {**json.loads(AdapterCard("logmel", LOGMEL.fingerprint, "native").to_text()), **change}
+    save_file(trained().state_dict(), path, {"otadtk": json.dumps(card)})
+    with pytest.raises(AdapterError, match="the card of the adapter cannot be read"):
+        read_card(path)
+    assert adapters(["info", str(path)]) == 4
+    assert adapters(["verify", str(path)]) != 0
+    assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.bfloat16, torch.bool])
+def test_odd_tensors_are_refused(tmp_path: Path, dtype: torch.dtype) -> None:
+    path = tmp_path / "x.safetensors"
+    tensors = {name: tensor.to(dtype) for name, tensor in trained().state_dict().items()}
+    card = AdapterCard("logmel", LOGMEL.fingerprint, "native")
+    save_file(tensors, path, {"otadtk": card.to_text()})
+    with pytest.raises(AdapterError, match="holds tensors of torch"):
+        read_adapter(path, LOGMEL)
+
+
+def test_a_card_that_is_not_unicode_is_not_written(tmp_path: Path) -> None:
+    card = AdapterCard("logmel", LOGMEL.fingerprint, "native", licence="\ud800")
+    with pytest.raises(UsageError, match="not valid Unicode"):
+        save_adapter(trained(), tmp_path / "x.safetensors", LOGMEL, "native", card)
+    assert not list(tmp_path.iterdir())

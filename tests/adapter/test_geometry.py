@@ -124,5 +124,5 @@ def test_flat_directions_are_counted_not_averaged() -> None:
     summary = volume_summary(HalfFlat(), torch.cat([inside, outside]))
     assert (summary.clips, summary.flattened) == (4, 1)
     assert abs(summary.mean - 2 * math.log(3.0)) < 1e-5
-    assert "flat in some direction around 1 more" in str(summary)
+    assert "flat in some direction at 1 more" in str(summary)
     assert "all 1 clips" in str(volume_summary(HalfFlat(), outside))

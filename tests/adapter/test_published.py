@@ -18,7 +18,7 @@ from otadtk.adapter import default_variant, known_variants
 from otadtk.adapter.files import LoadedAdapter, adapter_for
 from otadtk.adapter.manifest import known_adapters, published_files
 from otadtk.adapter.published import COMPAT, convert, fetch_published
-from otadtk.distances.sinkhorn import sinkhorn_divergence
+from otadtk.distances.transport.sinkhorn import sinkhorn_divergence
 from otadtk.encoders import get_spec
 from otadtk.errors import AdapterError, UsageError, WeightsError
 from tests.references.cases import ADAPTER_CASES, adapter_case

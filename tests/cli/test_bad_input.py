@@ -1,4 +1,4 @@
-"""Every mistake a user can make ends in one clear line and the right exit code, never a traceback."""
+"""Wrong input ends in one clear line and the right exit code, never a traceback."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 import soundfile
 
+from otadtk.audio.synthesis import synthesise
 from otadtk.cli.score import main
-from otadtk.synthesis import synthesise
 
 WriteClips = Callable[..., list[Path]]
 
@@ -26,24 +26,24 @@ def world(tmp_path: Path, write_clips: WriteClips, monkeypatch: pytest.MonkeyPat
     (tmp_path / "empty").mkdir()
     write_clips(tmp_path / "nested" / "deep", 2)
 
-    def spoilt(name: str, spoil: Callable[[Path], object]) -> None:
+    def with_bad(name: str, write_bad: Callable[[Path], object]) -> None:
         write_clips(tmp_path / name, 2)
-        spoil(tmp_path / name / "zz.wav")
+        write_bad(tmp_path / name / "zz.wav")
 
     def write(samples: np.ndarray) -> Callable[[Path], object]:
         return lambda path: soundfile.write(path, samples, 16_000, subtype="FLOAT")
 
-    spoilt("corrupt", lambda path: path.write_bytes(b"RIFF\0\0\0\0WAVEgarbage"))
-    spoilt("zero_bytes", Path.touch)
-    spoilt("no_samples", write(np.zeros(0)))
-    spoilt("nan", write(np.array([0.0, np.nan, 0.1])))
-    spoilt("infinite", write(np.array([0.0, np.inf, 0.1])))
-    spoilt("text", lambda path: path.write_text("hello"))
-    spoilt("silent", write(np.zeros(16_000)))
-    spoilt("clipped", write(np.clip(9 * synthesise("engine", 0, 1.0), -1, 1)))
-    spoilt("short", write(synthesise("engine", 0, 0.1)))
-    spoilt("directory", Path.mkdir)
-    spoilt("dangling", lambda path: path.symlink_to("/nowhere/at/all.wav"))
+    with_bad("corrupt", lambda path: path.write_bytes(b"RIFF\0\0\0\0WAVEgarbage"))
+    with_bad("zero_bytes", Path.touch)
+    with_bad("no_samples", write(np.zeros(0)))
+    with_bad("nan", write(np.array([0.0, np.nan, 0.1])))
+    with_bad("infinite", write(np.array([0.0, np.inf, 0.1])))
+    with_bad("text", lambda path: path.write_text("hello"))
+    with_bad("silent", write(np.zeros(16_000)))
+    with_bad("clipped", write(np.clip(9 * synthesise("engine", 0, 1.0), -1, 1)))
+    with_bad("short", write(synthesise("engine", 0, 0.1)))
+    with_bad("directory", Path.mkdir)
+    with_bad("dangling", lambda path: path.symlink_to("/nowhere/at/all.wav"))
     (tmp_path / "m4a").mkdir()
     (tmp_path / "m4a" / "a.m4a").write_bytes(b"garbage")
     write_clips(tmp_path / "one", 1)
@@ -51,10 +51,15 @@ def world(tmp_path: Path, write_clips: WriteClips, monkeypatch: pytest.MonkeyPat
     (tmp_path / "other.csv").write_text("file,cj\na.wav,1\n")
     np.save(tmp_path / "given.npy", np.ones((3, 128)))
     np.save(tmp_path / "wide.npy", np.ones((3, 256)))
+    drawn = np.random.default_rng(0)
+    for name, scale in {"a": 1.0, "b": 2.0, "large": 1e18, "huge": 1e25, "const": 0.0}.items():
+        values = 1.0 + scale * drawn.normal(size=(30, 4))
+        np.save(tmp_path / f"{name}.npy", values.astype(np.float32))
     (tmp_path / "pickle.pt").write_bytes(b"\x80\x04cos\nsystem\n.")
     return tmp_path
 
 
+GIVEN = "given a.npy b.npy"
 REFUSED = {
     # what: (arguments, exit code, words of the message)
     "unknown model": ("yamnett ref eval", 2, "Did you mean 'yamnet'"),
@@ -104,82 +109,105 @@ REFUSED = {
     "coupling with FAD": ("logmel ref eval --fad --coupling exact", 2, "belongs to OTAD"),
     "epsilon of exact transport": (
         "logmel ref eval --coupling exact --epsilon 1",
-        *(2, "--epsilon does nothing with --coupling exact"),
+        2,
+        "--epsilon does nothing with --coupling exact",
     ),
     "entropy of exact transport": (
         "logmel ref eval --coupling exact --divergence entropic",
-        *(2, "--divergence does nothing with --coupling exact"),
+        2,
+        "--divergence does nothing with --coupling exact",
     ),
     "strictness of exact transport": (
         "logmel ref eval --coupling exact --strict",
-        *(2, "--strict does nothing with --coupling exact"),
+        2,
+        "--strict does nothing with --coupling exact",
     ),
     "memory of slices": (
         "logmel ref eval --coupling sliced --max-memory 1G",
-        *(2, "--max-memory does nothing with --coupling sliced"),
+        2,
+        "--max-memory does nothing with --coupling sliced",
     ),
     "memory of the published arithmetic": (
         "logmel ref eval --compat otadtk-0.1.2 --max-memory 1G",
-        *(2, "--max-memory does nothing with --compat"),
+        2,
+        "--max-memory does nothing with --compat",
     ),
     "frames of another tool than the cache": (
         "vggish ref eval --fad --import-cache kadtk --frames fadtk",
-        *(2, "holds no frames of 'fadtk'"),
+        2,
+        "holds no frames of 'fadtk'",
     ),
     "frames of a cache with OTAD": (
         "vggish ref eval --import-cache kadtk",
-        *(2, "the cache of kadtk holds frames"),
+        2,
+        "the cache of kadtk holds frames",
     ),
     "embedding again from a cache": (
         "vggish ref eval --fad --import-cache kadtk --force-emb-encode",
-        *(2, "--force-emb-encode does nothing with --import-cache kadtk"),
+        2,
+        "--force-emb-encode does nothing with --import-cache kadtk",
     ),
     "weights for a cache": (
         "vggish ref eval --fad --import-cache kadtk --weights no.pt",
-        *(2, "--weights does nothing with --import-cache kadtk"),
+        2,
+        "--weights does nothing with --import-cache kadtk",
     ),
     "skipping in embeddings that are given": (
         "given given.npy given.npy --on-error skip",
-        *(2, "--on-error skip does nothing with embeddings that are given"),
+        2,
+        "--on-error skip does nothing with embeddings that are given",
     ),
     "a cache beside embeddings that are given": (
         "given given.npy given.npy --fad --import-cache kadtk",
-        *(2, "--import-cache does nothing with embeddings that are given"),
+        2,
+        "--import-cache does nothing with embeddings that are given",
     ),
     "embeddings of two encoders": (
         "given given.npy wide.npy",
-        *(2, "has 128 dimensions and the evaluated one 256"),
+        2,
+        "has 128 dimensions and the evaluated one 256",
     ),
     "an audit of two encoders": (
         "given given.npy wide.npy --audit-only",
-        *(2, "has 128 dimensions and the evaluated one 256"),
+        2,
+        "has 128 dimensions and the evaluated one 256",
     ),
     "missing embeddings": ("given given.npy nowhere.npy", 3, "no file or folder nowhere.npy"),
     "scores to stdout": ("logmel ref eval --csv -", 2, "name a file"),
     "two outputs in one file": (
         "logmel ref eval --diag-out x.csv --indiv x.csv",
-        *(2, "--indiv would overwrite what --diag-out writes"),
+        2,
+        "--indiv would overwrite what --diag-out writes",
     ),
     "output in place of an input": (
         "logmel given.npy eval --json given.npy",
-        *(2, "--json would overwrite given.npy"),
+        2,
+        "--json would overwrite given.npy",
     ),
     "scores behind another table": (
         "logmel ref eval --csv other.csv",
-        *(2, "other.csv is not a table of scores"),
+        2,
+        "other.csv is not a table of scores",
     ),
     "scale of an approximation": (
         "logmel ref eval --coupling sliced --epsilon-scale mean_cost",
-        *(2, "belong to the coupling 'sinkhorn'"),
+        2,
+        "belong to the coupling 'sinkhorn'",
     ),
-    "seed of nothing random": ("logmel ref eval --seed 3", 2, "--seed belongs to"),
+    "seed of nothing random": ("logmel ref eval --fad --no-null --seed 3", 2, "--seed belongs to"),
+    "floor and none": ("logmel ref eval --null 20 --no-null", 2, "remove one of them"),
+    "excess of pairs": ("logmel ref eval --paired --excess", 2, "remove one of them"),
+    "verdicts without costs": ("logmel ref eval --fad --fdr 0.1", 2, "belongs to OTAD"),
+    "only bad without a list": ("logmel ref eval --only-bad", 2, "belongs to --diagnose"),
+    "pairs in no file": ("logmel ref eval --paired no.csv", 2, "no.csv cannot be read"),
     "memory in words": ("logmel ref eval --max-memory lots", 2, "not a number above 0"),
     "top-k without diagnose": ("logmel ref eval --top-k 3", 2, "belongs to --diagnose"),
     "no such adapter": ("logmel ref eval --variant agnostic", 4, "no 'agnostic' adapter"),
     "no adapter file": ("logmel ref eval --adapter-checkpoint no.pt", 4, "no adapter file no.pt"),
     "adapter is a pickle": (
         "logmel ref eval --adapter-checkpoint pickle.pt",
-        *(4, "not a safetensors adapter"),
+        4,
+        "not a safetensors adapter",
     ),
     "output is a folder": ("logmel ref eval --csv table.csv", 2, "table.csv is a folder"),
     "output below a file": ("logmel ref eval --diag-out pickle.pt/x.csv", 2, "cannot be written"),
@@ -189,6 +217,52 @@ REFUSED = {
     "weights of another model": ("yamnet ref eval --weights pickle.pt", 4, "not the published"),
     "weights for logmel": ("logmel ref eval --weights pickle.pt", 2, "takes no --weights"),
     "own encoder missing": ("no.py:Mine ref eval", 2, "no file no.py"),
+    "device without values": ("logmel ref eval --device meta", 2, "'meta' is not available"),
+    "device without a module": ("logmel ref eval --device hpu", 2, "'hpu' is not available"),
+    "device of a plug-in": (
+        "logmel ref eval --device privateuseone",
+        2,
+        "'privateuseone' is not available",
+    ),
+    "address without a place": ("logmel generic:// eval", 3, "no file or folder generic:"),
+    "long name": (f"logmel {'x' * 300} eval", 2, "File name too long"),
+    "long path": (f"logmel {'x/' * 3000} eval", 2, "File name too long"),
+    "long output": (f"logmel ref eval --json {'x' * 300}.json", 2, "File name too long"),
+    "long report": (f"logmel ref eval --report {'x' * 300}.html", 2, "File name too long"),
+    "long table": (f"logmel ref eval --csv {'x' * 300}.csv", 2, "File name too long"),
+    "long encoder": (f"{'x' * 300}.py:E ref eval", 2, "File name too long"),
+    "tiniest epsilon": (f"{GIVEN} --epsilon 1e-320", 2, "1e-320 is too small against costs"),
+    "tiny epsilon": (f"{GIVEN} --epsilon 1e-20", 2, "too small against costs"),
+    "tiny epsilon of batches": (
+        f"{GIVEN} --epsilon 1e-20 --coupling minibatch",
+        2,
+        "too small against costs",
+    ),
+    "infinite epsilon": (
+        f"{GIVEN} --epsilon 1e308 --epsilon-scale mean_cost",
+        2,
+        "epsilon = inf is too large",
+    ),
+    "epsilon that drowns the costs": (
+        f"{GIVEN} --epsilon 1e300 --divergence entropic",
+        2,
+        "too large against costs",
+    ),
+    "huge bandwidth": (f"{GIVEN} --kad --bandwidth 1e300", 2, "between 1e-18 and 1e18"),
+    "tiny bandwidth": (f"{GIVEN} --kad --bandwidth 1e-300", 2, "between 1e-18 and 1e18"),
+    "infinite memory": (f"{GIVEN} --max-memory 1e308T", 2, "not a size"),
+    "huge seed": (f"{GIVEN} --coupling sliced --seed {10**22}", 2, "below 2^63"),
+    "endless seed": (f"{GIVEN} --null 3 --seed {'9' * 9999}", 2, "below 2^63"),
+    "endless permutations": (f"{GIVEN} --null {10**20}", 2, "1,000,000,000 at most"),
+    "endless workers": (f"{GIVEN} --workers {'9' * 9999}", 2, "1,000,000,000 at most"),
+    "values whose squares overflow": ("given huge.npy a.npy", 3, "huge.npy has values up to"),
+    "the same for FAD": ("given a.npy huge.npy --fad", 3, "huge.npy has values up to"),
+    "the same for KAD": ("given a.npy huge.npy --kad", 3, "huge.npy has values up to"),
+    "large values against constant ones": (
+        "given large.npy const.npy --null 9 --ci --extrapolate --metrics otad,fad,kad",
+        2,
+        "epsilon = 0.1 is too small against costs of",
+    ),
     "missing argument": ("logmel ref", 2, "required: eval"),
 }
 
@@ -261,6 +335,6 @@ def test_unreadable_file(
     def forbidden(path: Path) -> str:
         raise PermissionError(13, "Permission denied")  # root, as tests may run, reads everything
 
-    monkeypatch.setattr("otadtk.embed.reading._digest", forbidden)
+    monkeypatch.setattr("otadtk.embed.reader._digest", forbidden)
     assert main(["logmel", "ref", "eval"]) == 3
     assert "Permission denied" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Odd folders, odd files and odd circumstances: each is scored, or refused in one clear line."""
+"""Unusual folders, files and machines: each is scored, or refused in one clear line."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 import soundfile
 
+from otadtk.audio.synthesis import synthesise
 from otadtk.cli.score import main
+from otadtk.embed.store import EmbeddingStore
 from otadtk.encoders import get_spec
-from otadtk.store import EmbeddingStore
-from otadtk.synthesis import synthesise
 
 RATE = 16_000
 CLIP = synthesise("engine", 0, 1.0)
@@ -49,13 +49,13 @@ def disguised(kind: str, name: str) -> Make:
 
 
 def changed(old: bytes, new: bytes, offset: int = 0) -> Make:
-    """A wav of 16 bits with other bytes at a place after the first ``old``."""
+    """A 16-bit wav with bytes replaced at an offset from the first ``old``."""
 
     def make(folder: Path) -> None:
         soundfile.write(folder / "odd.wav", CLIP, RATE, subtype="PCM_16")
         content = bytearray((folder / "odd.wav").read_bytes())
-        place = content.index(old) + offset
-        content[place : place + len(new)] = new
+        start = content.index(old) + offset
+        content[start : start + len(new)] = new
         (folder / "odd.wav").write_bytes(content)
 
     return make
@@ -235,9 +235,9 @@ def test_devices_are_not_replaced(
     world: Path, capsys: pytest.CaptureFixture[str], flag: str
 ) -> None:
     os.mkfifo("pipe")
-    for place in ("pipe", "/dev/full"):
-        assert main(["logmel", "ref", "eval", flag, place]) == 2
-        assert "no regular file" in capsys.readouterr().err
+    for path in ("pipe", "/dev/full"):
+        assert main(["logmel", "ref", "eval", flag, path]) == 2
+        assert "not a regular file" in capsys.readouterr().err
     assert Path("pipe").is_fifo()
 
 

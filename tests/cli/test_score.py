@@ -1,4 +1,4 @@
-"""The command ``otadtk``: what goes where, and that no option is dropped in silence."""
+"""``otadtk``: stdout and stderr, files, and every option."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_several_metrics_in_one_run(
         f"OTAD: {compute_otad(x, y, epsilon=2.0):.6f}",
         f"FAD: {compute_fad(x, y):.6f}",
     ]
-    assert err.count("reference clips") == 1
+    assert err.count("8 reference clips (") == 1
     with target.open(newline="") as file:
         assert [row["metric"] for row in csv.DictReader(file)] == ["KAD", "OTAD", "FAD"]
 
@@ -70,11 +70,21 @@ def test_statistics_of_every_metric(folders: Folders, capsys: pytest.CaptureFixt
     out, err = capsys.readouterr()
     lines = out.splitlines()
     assert [line.split(":")[0].strip() for line in lines] == [
-        *("OTAD", "floor", "95 % interval", "limit"),
-        *("FAD", "floor", "95 % interval", "limit"),
-        *("KAD", "floor", "95 % interval", "limit"),
+        "OTAD",
+        "floor",
+        "95 % interval",
+        "limit",
+        "FAD",
+        "floor",
+        "95 % interval",
+        "limit",
+        "KAD",
+        "floor",
+        "95 % interval",
+        "limit",
     ]
-    result = evaluate(FAD("logmel"), *folders, null=19, interval=True, limit=True, seed=3)
+    asked = {"null": 19, "interval": True, "limit": True, "seed": 3}
+    result = evaluate(FAD("logmel"), *folders, paired=True, **asked)  # the folders hold twins
     floor = result.statistics.floor
     assert floor is not None
     assert lines[4] == result.headline()
@@ -228,10 +238,10 @@ def test_strict(
 ) -> None:
     from functools import partial
 
-    from otadtk.distances.sinkhorn import sinkhorn_divergence
+    from otadtk.distances.transport.sinkhorn import sinkhorn_divergence
 
     hasty = partial(sinkhorn_divergence, max_iterations=1, tolerance=1e-12)
-    monkeypatch.setattr("otadtk.distances.transport.sinkhorn_divergence", hasty)
+    monkeypatch.setattr("otadtk.distances.transport.couplings.sinkhorn_divergence", hasty)
     assert run("logmel", *folders, "--epsilon", 30) == 0
     out, err = capsys.readouterr()
     assert out.startswith("OTAD, not converged: ")
@@ -255,3 +265,18 @@ def test_runs_offline_with_the_weights_at_hand(folders: Folders) -> None:
     result = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith("OTAD: ")
+
+
+@pytest.mark.parametrize("option", ["--labels", "--groups"])
+def test_tables_that_do_not_fit_are_refused_before_scoring(
+    folders: Folders, tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    (tmp_path / "table.csv").write_text("file,kind\nabsent.wav,noise\n")
+    report = tmp_path / "report.html"
+    table = ["--report", report, option, tmp_path / "table.csv", "--csv", tmp_path / "s.csv"]
+    assert run("logmel", *folders, *table) == 2
+    out, err = capsys.readouterr()
+    assert "table.csv" in err
+    assert out == "", "no score is printed"
+    assert not report.exists()
+    assert not (tmp_path / "s.csv").exists()

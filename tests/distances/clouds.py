@@ -6,6 +6,9 @@ import numpy as np
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
+from otadtk.distances.frechet import frechet_distance
+from otadtk.distances.moments import moments
+
 
 def clouds(seed, n=40, m=35, d=5, scale=1.0, shift=0.5):
     """Two Gaussian clouds of different size, mean and spread."""
@@ -13,6 +16,11 @@ def clouds(seed, n=40, m=35, d=5, scale=1.0, shift=0.5):
     x = scale * rng.normal(size=(n, d))
     y = scale * (1.2 * rng.normal(size=(m, d)) + shift)
     return x, y
+
+
+def fad_of(x, y):
+    """The Fréchet distance of two sets of points."""
+    return frechet_distance(moments(x), moments(y))
 
 
 def long_run(x, y, epsilon):

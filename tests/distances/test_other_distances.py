@@ -1,4 +1,4 @@
-"""FAD, KAD, the approximations, the gradient, and Eq. (2) of the paper."""
+"""KAD, the approximations, the gradient, and Eq. (2) of the paper."""
 
 from __future__ import annotations
 
@@ -8,59 +8,21 @@ import pytest
 import torch
 from hypothesis import given, settings
 
-from otadtk.distances.approximate import minibatch_divergence, sliced_divergence
-from otadtk.distances.exact import exact_transport
-from otadtk.distances.frechet import frechet_distance
-from otadtk.distances.gradient import sinkhorn_loss
+from otadtk.distances.costs.median import median_distance
+from otadtk.distances.costs.pairs import PairDistances
 from otadtk.distances.kernel import kernel_distance
-from otadtk.distances.median import median_distance
-from otadtk.distances.pairs import PairDistances
-from otadtk.distances.sinkhorn import sinkhorn_divergence
+from otadtk.distances.transport.approximate import minibatch_divergence, sliced_divergence
+from otadtk.distances.transport.exact import exact_transport
+from otadtk.distances.transport.gradient import sinkhorn_loss
+from otadtk.distances.transport.sinkhorn import sinkhorn_divergence
 from otadtk.errors import UsageError
 
-from .clouds import clouds, dimensions, scales, seeds
+from .clouds import clouds, dimensions, fad_of, scales, seeds
 
 
-@pytest.mark.parametrize(("n", "m", "d"), [(200, 150, 6), (12, 9, 20), (200, 9, 20), (2, 2, 5)])
-def test_fad_is_the_formula(n, m, d):
-    x, y = clouds(0, n, m, d)
-    first, second = np.cov(x, rowvar=False), np.cov(y, rowvar=False)
-    # tr M^½ is the sum of the roots of M's eigenvalues; sqrtm itself fails on singular matrices
-    roots = np.sqrt(np.linalg.eigvals(first @ second).real.clip(min=0.0))
-    shift = x.mean(axis=0) - y.mean(axis=0)
-    formula = shift @ shift + np.trace(first + second) - 2 * roots.sum()
-    assert frechet_distance(x, y) == pytest.approx(formula, rel=1e-5)
-
-
-@pytest.mark.parametrize("still", [False, True])
-def test_fad_of_many_dimensions_takes_one_factor(monkeypatch, still):
-    x, y = clouds(1, 150, 200, 6)
-    if still:  # no Cholesky factor: a direction of no spread
-        x[:, 2] = y[:, 2] = 1.5
-    expected = frechet_distance(x, y)
-    monkeypatch.setattr("otadtk.distances.frechet._DIRECT_UP_TO", 3)
-    monkeypatch.setattr("otadtk.distances.frechet._CHUNK", 64)
-    assert frechet_distance(x, y) == pytest.approx(expected, rel=1e-7)
-    assert frechet_distance(x.astype(np.float32), y) == pytest.approx(expected, rel=1e-5)
-
-
-def test_fad_of_gaussians_with_known_moments():
-    corners = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, 1.0], [-1.0, -1.0]]) * np.sqrt(0.75)
-    stretched = corners * [3.0, 0.5] + [2.0, 0.0]  # covariances I and diag(9, ¼)
-    assert frechet_distance(corners, stretched) == pytest.approx(4 + (3 - 1) ** 2 + (0.5 - 1) ** 2)
-
-
-def test_fad_with_a_dimension_that_never_moves():
-    x, y = clouds(1, 50, 60, 4)
-    x[:, 2] = y[:, 2] = 1.5
-    without = frechet_distance(np.delete(x, 2, 1), np.delete(y, 2, 1))
-    assert frechet_distance(x, y) == pytest.approx(without, rel=1e-6)
-
-
-def test_fad_and_kad_need_two_samples():
-    for distance in (frechet_distance, kernel_distance):
-        with pytest.raises(UsageError, match="one sample"):
-            distance(np.zeros((1, 3)), np.ones((4, 3)))
+def test_kad_needs_two_samples():
+    with pytest.raises(UsageError, match="one sample"):
+        kernel_distance(np.zeros((1, 3)), np.ones((4, 3)))
 
 
 def kad_by_hand(x, y, sigma, kernel):
@@ -134,7 +96,7 @@ def test_equation_2_of_the_paper(seed, d, scale):
     # Gelbrich for the empirical measures: covariances with 1/N, that is ddof = 0
     shrink = np.sqrt(29 / 30)
     mean_x, mean_y = x.mean(axis=0), y.mean(axis=0)
-    fad = frechet_distance(mean_x + shrink * (x - mean_x), mean_y + shrink * (y - mean_y))
+    fad = fad_of(mean_x + shrink * (x - mean_x), mean_y + shrink * (y - mean_y))
     assert fad <= exact_transport(x, y).value * (1 + 1e-6) + 1e-12
     # MMD² ≤ W₁²/σ², with the biased MMD² of the empirical measures
     sigma = scale
@@ -215,3 +177,15 @@ def test_minibatches_are_seeded_cover_everyone_and_bracket_their_mean():
     whole = minibatch_divergence(x, x + 1.0, batch_size=1000)
     assert whole.value == pytest.approx(5.0, rel=1e-4)
     assert whole.cj.sum() == pytest.approx(sinkhorn_divergence(x, x + 1.0).xy.value, rel=1e-6)
+
+
+def test_a_set_smaller_than_a_batch_is_taken_whole(rng: np.random.Generator) -> None:
+    """2 against 60: not 30 batches of two, whose mean is far above the divergence."""
+    x, y = rng.normal(size=(2, 3)), rng.normal(size=(60, 3))
+    whole = sinkhorn_divergence(x, y)
+    one = minibatch_divergence(x, y, batch_size=1000)
+    assert one.repetitions == 1
+    assert one.value == pytest.approx(whole.value)
+    np.testing.assert_allclose(one.cj, whole.cj)
+    np.testing.assert_allclose(one.reference_costs, whole.reference_costs)
+    assert minibatch_divergence(x, y, batch_size=20).repetitions == 3

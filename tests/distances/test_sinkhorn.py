@@ -8,7 +8,7 @@ import pytest
 import torch
 from hypothesis import example, given, settings
 
-from otadtk.distances.sinkhorn import sinkhorn_coupling, sinkhorn_divergence
+from otadtk.distances.transport.sinkhorn import sinkhorn_coupling, sinkhorn_divergence
 from otadtk.errors import UsageError
 
 from .clouds import clouds, dimensions, long_run, scales, seeds, sizes
@@ -143,7 +143,7 @@ def test_the_error_bar_covers_a_long_float64_run(scale, kind):
 
 @pytest.mark.parametrize("scale", [0.1, 1.0, 3.0])
 def test_the_error_bar_covers_the_rounding_of_float32_costs_too(monkeypatch, scale):
-    monkeypatch.setattr("otadtk.distances.cost._DOUBLE_LIMIT", 0)
+    monkeypatch.setattr("otadtk.distances.costs.squared._DOUBLE_LIMIT", 0)
     x, y = (points.astype(np.float32) for points in clouds(15, 60, 50, d=40, scale=scale / 3))
     result = sinkhorn_divergence(x, y)
     wide = x.astype(float), y.astype(float)

@@ -7,19 +7,19 @@ import ot
 import pytest
 import torch
 
-from otadtk.distances.bracket import transport_bracket
-from otadtk.distances.certificate import certify
-from otadtk.distances.columns import transport_by_columns
-from otadtk.distances.cost import SquaredCost
-from otadtk.distances.duplicates import merge_duplicates
-from otadtk.distances.exact import exact_transport
-from otadtk.distances.gibbs import GibbsKernel
-from otadtk.distances.legacy import COMPAT
-from otadtk.distances.newton import SparseDual, SparsePlan
-from otadtk.distances.panels import CostPanels
-from otadtk.distances.sinkhorn import sinkhorn_divergence
-from otadtk.distances.smooth import KernelPlan, solve_cross, solve_self
-from otadtk.distances.support import near_pairs
+from otadtk.distances.costs.duplicates import merge_duplicates
+from otadtk.distances.costs.panels import Panels
+from otadtk.distances.costs.squared import SquaredCost
+from otadtk.distances.transport.certificate.bracket import transport_bracket
+from otadtk.distances.transport.certificate.certify import certify
+from otadtk.distances.transport.dense.gibbs import PanelKernel
+from otadtk.distances.transport.dense.smooth import KernelPlan, solve_cross, solve_self
+from otadtk.distances.transport.exact import exact_transport
+from otadtk.distances.transport.legacy import COMPAT
+from otadtk.distances.transport.sinkhorn import sinkhorn_divergence
+from otadtk.distances.transport.sparse.columns import transport_by_columns
+from otadtk.distances.transport.sparse.newton import SparseDual, SparsePlan
+from otadtk.distances.transport.sparse.support import near_pairs
 from otadtk.errors import UsageError
 
 from .clouds import clouds, long_run
@@ -35,7 +35,7 @@ def silent(*_):
 
 def solved_sums(elements, memory):
     x, y = (torch.tensor(points) for points in clouds(0, 45, 38))
-    kernel = GibbsKernel(SquaredCost(x, y), 0.5, memory, elements)
+    kernel = PanelKernel(SquaredCost(x, y), 0.5, memory, elements)
     a, b = uniform(45), uniform(38)
     u, v, _ = solve_cross(kernel, a, b, 1e-10, 500, silent)
     return kernel, KernelPlan(kernel, u, v, a, b, 0.0).sums
@@ -56,7 +56,7 @@ def test_tiles_of_any_size_and_any_memory_give_the_same_plan(elements, memory):
 def test_the_symmetric_kernel_uses_its_upper_triangle_for_both(elements):
     x = torch.tensor(clouds(1, 41)[0])
     cost = SquaredCost(x, x)
-    kernel = GibbsKernel(cost, 0.5, 5000, elements)
+    kernel = PanelKernel(cost, 0.5, 5000, elements)
     full = torch.exp(-torch.cdist(x, x).square() / 0.5)
     vector = torch.rand(41, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     assert kernel.apply(vector).numpy() == pytest.approx((full @ vector).numpy(), rel=1e-9)
@@ -90,6 +90,40 @@ def test_mass_that_must_go_where_the_kernel_underflows():
     assert float(cost.tile(slice(30, 31)).min()) > 3000
 
 
+def test_products_with_scalings_near_the_end_of_float32():
+    """Far points have scalings of 1e35; times a correction, that overflows float32."""
+    x, y = (torch.tensor(points) for points in clouds(6, 20, 15))
+    kernel = PanelKernel(SquaredCost(x, y, torch.float32), 1.0, 1 << 30)
+    a, b = uniform(20), uniform(15)
+    small = KernelPlan(kernel, a, b, a, b, 0.0)
+    large = KernelPlan(kernel, a / 2.0**110, b * 2.0**110, a, b, 0.0)
+    for z in (1.0, 1e9):
+        beta, alpha = z * np.linspace(-1, 1, 15), z * np.linspace(-1, 1, 20)
+        assert np.array_equal(large.apply(beta), small.apply(beta))
+        assert np.array_equal(large.apply_transposed(alpha), small.apply_transposed(alpha))
+
+
+@pytest.mark.parametrize("far", [20.0, 60.0])
+def test_a_plan_on_clipped_entries_is_not_certified_below_the_optimum(far):
+    """Mass that must go where K was raised to its floor costs more than the potentials say."""
+    rng = np.random.default_rng(3)
+    x = np.concatenate([rng.normal(size=(30, 2)), [[far, 0.0]]])
+    y = np.concatenate([rng.normal(size=(30, 2)), [[0.0, far]]])
+    cost = SquaredCost(torch.tensor(x), torch.tensor(y), torch.float32)
+    a = uniform(31)
+    kernel = PanelKernel(cost, 1.0, 1 << 30, potentials=(0.0 * a, 0.0 * a))
+    u, v, _ = solve_cross(kernel, a, a, 1e-9, 200, silent)
+    clipped = kernel.clipped_mass(u, v)
+    assert clipped > 0.01
+    term = certify(
+        KernelPlan(kernel, u, v, a, a, clipped), a.numpy(), a.numpy(), cost, 1.0,
+        tolerance=1e-5, rounding=0.0, iterations=200, regime="smooth",
+    )  # fmt: skip
+    exact = ot.emd2(ot.unif(31), ot.unif(31), ot.dist(x, y))
+    assert term.primal >= exact
+    assert not term.converged
+
+
 @pytest.mark.parametrize("scale", [0.2, 0.7, 3.0])
 @pytest.mark.parametrize("noise", [0.0, 1e-5, 1e-3, 0.1, 1.0])
 def test_any_potentials_bracket_the_truth(scale, noise):
@@ -100,12 +134,12 @@ def test_any_potentials_bracket_the_truth(scale, noise):
     f, g = (p + noise * epsilon * rng.normal(size=len(p)) for p in solved.xy.potentials)
     cost = SquaredCost(torch.tensor(x), torch.tensor(y))
     everything = near_pairs(
-        CostPanels(cost, 0), torch.tensor(f), torch.tensor(g), float("inf"), 30 * 25
+        Panels(cost, 0), torch.tensor(f), torch.tensor(g), float("inf"), 30 * 25
     )
     a, b = ot.unif(30), ot.unif(25)
     plan = SparsePlan(SparseDual(everything, a, b, epsilon), f, g, dropped=0.0)
     term = certify(
-        *(plan, a, b, cost, epsilon), tolerance=1e-5, rounding=0.0, iterations=0, regime="sharp"
+        plan, a, b, cost, epsilon, tolerance=1e-5, rounding=0.0, iterations=0, regime="sharp"
     )
     lower, upper = transport_bracket(plan, a, b, epsilon, term.primal)
     transport, entropic, _ = long_run(x, y, epsilon)
@@ -118,7 +152,7 @@ def test_any_potentials_bracket_the_truth(scale, noise):
 def test_column_generation_finds_the_optimum_from_a_bad_support():
     x, y = clouds(4, 80, 70)
     cost = SquaredCost(torch.tensor(x), torch.tensor(y))
-    panels = CostPanels(cost, 1 << 30)
+    panels = Panels(cost, 1 << 30)
     zero = torch.zeros(80, dtype=torch.float64), torch.zeros(70, dtype=torch.float64)
     nearest = near_pairs(panels, *zero, 0.5, 10_000)
     assert 0 < len(nearest) < 300
@@ -150,7 +184,7 @@ def test_merging_keeps_order_weights_and_shares():
     cloud = merge_duplicates(points, weights)
     assert cloud.points[:, 0].tolist() == [1.0, 2.0, 3.0]
     assert (21 * cloud.weights).tolist() == pytest.approx([10.0, 7.0, 4.0])
-    shared = cloud.spread(np.array([10.0, 7.0, 4.0]))
+    shared = cloud.divide(np.array([10.0, 7.0, 4.0]))
     assert shared.tolist() == pytest.approx([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
 
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 
-from otadtk.distances.frechet import frechet_distance
 from otadtk.distances.kernel import kernel_distance
-from otadtk.distances.pool import PooledCosts
 from otadtk.distances.subsets import frechet_between, kernel_between, transport_between
-from otadtk.distances.transport import TransportSettings, transport
+from otadtk.distances.transport.couplings import TransportSettings, transport
+from otadtk.distances.transport.solve import Coupler
 
-from .clouds import clouds
+from .clouds import clouds, fad_of
 
 
 def pool_and_draws(scale=1.0, n=40, m=35, d=5):
@@ -52,7 +50,7 @@ def test_frechet(d):
     pool, draws = pool_and_draws(d=d)
     between = frechet_between(pool)
     for i, j in draws:
-        assert between(i, j) == pytest.approx(frechet_distance(pool[i], pool[j]), rel=1e-6)
+        assert between(i, j) == pytest.approx(fad_of(pool[i], pool[j]), rel=1e-6)
 
 
 @pytest.mark.parametrize("bandwidth", ["eval", "ref", "pooled", 2.0])
@@ -64,29 +62,80 @@ def test_kernel(bandwidth):
         assert between(i, j) == pytest.approx(expected, rel=1e-4, abs=1e-4)
 
 
-def test_without_room_for_the_matrix(monkeypatch):
-    monkeypatch.setattr("otadtk.distances.pool.default_memory", lambda: 1000)
+def test_without_room_for_the_matrix():
     pool, draws = pool_and_draws()
     i, j = draws[1]
-    assert frechet_between(pool)(i, j) == pytest.approx(frechet_distance(pool[i], pool[j]))
-    assert kernel_between(pool)(i, j) == pytest.approx(kernel_distance(pool[i], pool[j]).value)
+    assert frechet_between(pool, max_memory=1000)(i, j) == pytest.approx(fad_of(pool[i], pool[j]))
+    assert kernel_between(pool, max_memory=1000)(i, j) == pytest.approx(
+        kernel_distance(pool[i], pool[j]).value
+    )
 
 
-def test_a_block_is_a_cost():
-    pool, _ = pool_and_draws()
-    costs = PooledCosts(torch.from_numpy(pool), torch.float64, merge=False)
-    rows, columns = torch.tensor([5, 1, 9]), torch.tensor([30, 2])
-    block = costs.block(rows, columns)
-    expected = np.square(pool[[5, 1, 9]][:, None] - pool[[30, 2]][None]).sum(axis=2)
-    assert block.tile(slice(0, 3)).numpy() == pytest.approx(expected)
-    assert block.transposed().tile(slice(0, 2)).numpy() == pytest.approx(expected.T)
-    chosen = block.restricted(torch.tensor([2, 0]), torch.tensor([1]))
-    assert chosen.tile(slice(0, 2)).numpy() == pytest.approx(expected[[2, 0]][:, [1]])
-    assert block.entries(torch.tensor([1]), torch.tensor([0])).item() == pytest.approx(
-        expected[1, 0]
-    )
-    assert block.mean(torch.full((3,), 1 / 3), torch.full((2,), 0.5)) == pytest.approx(
-        expected.mean()
-    )
-    assert not block.symmetric
-    assert costs.block(rows, rows).symmetric
+# Above so many distinct points a side a sharp problem is annealed on a sample of them. The scales
+# are smooth, in between and sharp.
+@pytest.mark.parametrize("scale", [0.3, 2.0, 30.0])
+@pytest.mark.parametrize("outliers", [False, True])
+@pytest.mark.parametrize("epsilon_scale", ["absolute", "median_cost"])
+def test_transport_above_the_sampling_threshold(monkeypatch, scale, outliers, epsilon_scale):
+    monkeypatch.setattr("otadtk.distances.transport.sparse.annealing.SAMPLE", 20)
+    pool, draws = pool_and_draws(scale, n=90, m=80)
+    if outliers:  # up to 10⁸ ε away: beyond the digits of float32
+        pool[::17] *= 40.0
+    settings = TransportSettings(epsilon_scale=epsilon_scale)
+    between = transport_between(pool, settings)
+    for i, j in draws:
+        expected = transport(pool[i], pool[j], settings)
+        assert expected.converged
+        assert between(i, j) == pytest.approx(expected.value, rel=1e-3, abs=1e-4 * scale)
+
+
+def test_every_regime_of_a_pool_above_the_sampling_threshold(monkeypatch):
+    """Each way through the solver takes the costs of a pool, with more points than are sampled."""
+    monkeypatch.setattr("otadtk.distances.transport.sparse.annealing.SAMPLE", 20)
+    taken: set[str] = set()
+    for way in ("_smooth", "_sharp_cross", "_sharp_self", "_annealed", "_newton"):
+        call = getattr(Coupler, way)
+
+        def watched(self, *arguments, way=way, call=call, **options):
+            taken.add(way)
+            return call(self, *arguments, **options)
+
+        monkeypatch.setattr(Coupler, way, watched)
+    # a sharp problem whose plan is never sparse enough
+    for scale, cap in ((0.3, None), (30.0, None), (1.0, 1)):
+        if cap is not None:
+            monkeypatch.setattr("otadtk.distances.transport.sparse.sharp._FEW", cap)
+            monkeypatch.setattr("otadtk.distances.transport.sparse.sharp._DENSEST", 0.0)
+        pool, draws = pool_and_draws(scale, n=60, m=50)
+        settings = TransportSettings()
+        i, j = draws[1]
+        expected = transport(pool[i], pool[j], settings).value
+        assert transport_between(pool, settings)(i, j) == pytest.approx(expected, rel=1e-3)
+    assert taken >= {"_smooth", "_sharp_cross", "_sharp_self", "_annealed"}
+
+
+def test_a_newton_step_whose_scaling_underflows_is_rejected():
+    """Its potentials would be infinite, and the certificate warn; warnings are errors here."""
+    rng = np.random.default_rng(118)
+    n, m, d = rng.integers(2, 90), rng.integers(2, 90), rng.integers(1, 40)
+    scale = 10.0 ** rng.uniform(-2, 2.5)
+    x = rng.normal(size=(n, d))
+    y = rng.normal(size=(m, d)) * rng.uniform(0.5, 2) + rng.uniform(0, 1)
+    copies = min(n, m) // 2
+    y[:copies] = x[:copies] + 1e-4 * rng.normal(size=(copies, d))
+    x[::5] *= 30.0
+    pool, order = scale * np.concatenate([x, y]), rng.permutation(n + m)
+    i, j = order[:n], order[n:]
+    expected = transport(pool[i], pool[j], TransportSettings()).value
+    found = transport_between(pool, TransportSettings())(i, j)
+    assert found == pytest.approx(expected, rel=1e-3)
+
+
+def test_2050_points_a_side_in_the_sharp_regime():
+    rng = np.random.default_rng(0)
+    pool = 30.0 * rng.normal(size=(4100, 4))
+    i, j = np.arange(2050), 2050 + np.arange(2050)
+    settings = TransportSettings()
+    expected = transport(pool[i], pool[j], settings)
+    assert expected.xy.regime == "sharp"
+    assert transport_between(pool, settings)(i, j) == pytest.approx(expected.value, rel=1e-3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from otadtk.synthesis import synthesise
+from otadtk.audio.synthesis import synthesise
 
 CLIPS = {
     "bell": ("bell", 3, 2.0),

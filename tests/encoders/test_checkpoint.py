@@ -14,8 +14,9 @@ import torch
 from torch import nn
 
 from otadtk import weights
-from otadtk.encoders import EncoderSpec, checkpoint, get_spec, load_encoder
-from otadtk.encoders.checkpoint import arrange, load_network, read_checkpoint
+from otadtk.encoders import EncoderSpec, get_spec, load_encoder
+from otadtk.encoders.checkpoints import matching
+from otadtk.encoders.checkpoints.matching import arrange, load_network, read_checkpoint
 from otadtk.errors import WeightsError
 from otadtk.weights import Url, WeightFile, digest_of
 from tests.encoders.references.cases import CASES
@@ -79,7 +80,7 @@ class TestLoadNetwork:
         spec = spec_at(path)
         monkeypatch.setenv("OTADTK_WEIGHTS", str(tmp_path))
         weights.load_converted(
-            *(spec.name, spec.weights, lambda files: ({"old.name": torch.ones(1)}, {}))
+            spec.name, spec.weights, lambda files: ({"old.name": torch.ones(1)}, {})
         )
         network = load_network(spec, None, Small, names=names, left_out=[r"head\..*"])
         assert network.both.bias.tolist() == [1.0, 1.0, 0.0, 0.0]
@@ -166,7 +167,8 @@ def test_without_a_published_hash_the_first_file_counts(
     assert converted_is_sound
     monkeypatch.setenv("OTADTK_WEIGHTS", str(path.parent))
     assert weights.check_present(spec.name, spec.weights)[0] == (
-        *(f"{path}: no hash is published to check it against", True),
+        f"{path}: no hash is published to check it against",
+        True,
     )
     next(empty_cache.rglob("*.safetensors")).unlink()
     assert load(other).both.bias.tolist() == [0.0] * 4
@@ -218,13 +220,16 @@ def convert_official(
     table = {key: value for key, value in {**table, **change}.items() if value is not None}
     content = {"model": table, "cfg": BEATS_CONFIGURATION} if name in NESTED else table
     # beats first: it takes the real function over when it is imported, which may be now
-    monkeypatch.setattr("otadtk.encoders.beats.read_checkpoint", lambda path: content)
-    monkeypatch.setattr(checkpoint, "read_checkpoint", lambda path: content)
+    monkeypatch.setattr(
+        "otadtk.encoders.networks.beats.network.read_checkpoint", lambda path: content
+    )
+    monkeypatch.setattr(matching, "read_checkpoint", lambda path: content)
 
-    def stop(model: str, files: Any, convert: weights.Converter, own: Path | None) -> Any:
+    def stop(model: str, files: Any, convert: weights.Converter, user_copy: Path | None) -> Any:
         raise ConvertedError(convert({"file": Path("file")})[0])
 
     monkeypatch.setattr(weights, "load_converted", stop)
+    monkeypatch.setattr("otadtk.encoders.networks.beats.network.load_converted", stop)
     with pytest.raises(ConvertedError) as found:
         load_encoder(get_spec(name), CPU)
     tensors: dict[str, torch.Tensor] = found.value.args[0]

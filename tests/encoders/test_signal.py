@@ -8,11 +8,11 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from otadtk.audio.perturb import perturb
+from otadtk.audio.synthesis import synthesise
 from otadtk.encoders import get_encoder, get_spec
-from otadtk.encoders.signal import inner_spec, with_signal
-from otadtk.encoders.signal_features import COUNT, NAMES, signal_features
-from otadtk.perturb import perturb
-from otadtk.synthesis import synthesise
+from otadtk.encoders.features.signal import COUNT, NAMES, signal_features
+from otadtk.encoders.features.with_signal import inner_spec, with_signal
 
 RATE = 16_000
 

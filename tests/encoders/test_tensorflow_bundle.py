@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from otadtk.encoders.tensorflow_bundle import read_float_variables
+from otadtk.encoders.checkpoints.tensorflow_bundle import read_float_variables
 from otadtk.errors import WeightsError
 
 

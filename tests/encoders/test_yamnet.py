@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import torch
 
-from otadtk.encoders.frontend import htk_mel_matrix
+from otadtk.audio.synthesis import KINDS, synthesise
+from otadtk.encoders.blocks.frontend import htk_mel_matrix
+from otadtk.encoders.networks.yamnet.network import YamnetEncoder
 from otadtk.encoders.pooling import split
-from otadtk.encoders.yamnet import YamnetEncoder
-from otadtk.synthesis import KINDS, synthesise
 from tests.encoders.golden_clips import CLIPS, golden_clip
 
 HERE = Path(__file__).parent

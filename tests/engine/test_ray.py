@@ -14,12 +14,14 @@ import pytest
 import soundfile
 
 from otadtk.cli.score import main as score
-from otadtk.distances.sinkhorn import sinkhorn_divergence
-from otadtk.embed import LazyEncoder, embed, fill_store
+from otadtk.distances.distributed.backend import EngineBackend
+from otadtk.distances.transport.sinkhorn import sinkhorn_divergence
+from otadtk.embed import LazyEncoder
+from otadtk.embed.store import EmbeddingStore
 from otadtk.encoders import get_spec
 from otadtk.engine import RayEngine
 from otadtk.errors import AudioError, UsageError
-from otadtk.store import EmbeddingStore
+from tests.embedding import embed, fill_store
 
 WriteClips = Callable[..., list[Path]]
 Stored = Callable[[Path], dict[str, bytes]]
@@ -158,7 +160,7 @@ def test_actor_with_a_gpu_decodes_ahead(cluster: Any, tmp_path: Path) -> None:
         assert dict(found) == {0: 2, 1: 2}
 
 
-def test_sinkhorn_of_spread_rows_when_a_worker_dies(cluster: Any) -> None:
+def test_sinkhorn_of_distributed_rows_when_a_worker_dies(cluster: Any) -> None:
     import ray
 
     rng = np.random.default_rng(0)
@@ -170,10 +172,15 @@ def test_sinkhorn_of_spread_rows_when_a_worker_dies(cluster: Any) -> None:
         def progress(term: str, iteration: int, error: float) -> None:
             sweeps.append(term)
             if len(sweeps) == 3:
-                ray.kill(engine._members[1].handle)
+                ray.kill(engine.pool.members[1].handle)
 
         far = sinkhorn_divergence(
-            x, y, epsilon=5.0, max_memory=65_000_000, engine=engine, progress=progress
+            x,
+            y,
+            epsilon=5.0,
+            max_memory=65_000_000,
+            backend=EngineBackend(engine),
+            progress=progress,
         )
         assert engine.workers == 3
     assert far.value == pytest.approx(near.value, rel=1e-6)

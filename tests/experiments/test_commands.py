@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from otadtk.cli.experiments import main
-from otadtk.experiments import EXPERIMENTS, rank_one
+from otadtk.experiments import EXPERIMENTS
 from otadtk.experiments.page import refresh
+from otadtk.experiments.rank_one.experiment import QUICK
 from otadtk.experiments.rows import distinct, read_rows
 from otadtk.experiments.run import Experiment, Request, Source, Task, run
 
@@ -47,7 +48,7 @@ def test_every_experiment_runs_through(
 def test_adapters_take_part(esc: Path, tmp_path: Path) -> None:
     assert quick(tmp_path, "per-sample", "--data", str(esc), "--model", "yamnet") == 0
     rows = read_rows(tmp_path / "per-sample.csv")
-    assert distinct(rows, "variant") == ["raw", "agnostic", "native", "artifact"]
+    assert distinct(rows, "variant") == ["raw", "agnostic", "native", "artifact", "perceptual"]
     costs = distinct(rows, "cost")
     assert {"c_j, Sinkhorn", "c_j, exact", "nearest", "FAD", "kernel", "supervised"} == set(costs)
     assert all(0.0 <= float(row["auroc"]) <= 1.0 for row in rows)
@@ -76,9 +77,8 @@ def test_a_killed_run_goes_on(tmp_path: Path) -> None:
 
         return [compute(name) for name in ("first", "second", "third")]
 
-    config = rank_one.QUICK
     experiment = Experiment(
-        "mos", config, config, tasks, lambda rows: [], lambda rows: {}, needs_data=False
+        "mos", QUICK, QUICK, tasks, lambda rows: [], lambda rows: {}, needs_data=False
     )
     request = Request(tmp_path, models=(), workers=1)
     with pytest.raises(KeyboardInterrupt):
@@ -149,7 +149,7 @@ class TestEquivalence:
         (["mos-published"], "mos-published needs --distances CSV"),
         (["mos-published", "--distances", "no.csv", "--ratings", "no.csv"], "no file no.csv"),
         (["show", "rank-one"], "run otadtk-experiments rank-one first"),
-        (["page"], "Name the one page"),
+        (["page"], "Name one page"),
         (["page", "no.md"], "no.md cannot be read"),
         (["rank-one", "--model", "pans", "--data", "."], "Unknown model 'pans'"),
     ],
@@ -186,3 +186,13 @@ class TestPage:
         assert "published" not in text
         refresh(page, results)
         assert page.read_text() == text
+
+
+@pytest.mark.parametrize("content", ["", "a,b\n1,2\n", "model,metric\nyamnet,otad\n"])
+def test_rows_of_another_shape_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], content: str
+) -> None:
+    (tmp_path / "mos.csv").write_text(content)
+    assert main(["show", "mos", "--out", str(tmp_path)]) == 2
+    assert "does not hold the rows of 'mos'" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["mos.csv"]

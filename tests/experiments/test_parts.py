@@ -12,17 +12,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from otadtk.distances.frechet import frechet_distance
+from otadtk.distances.moments import moments
 from otadtk.errors import UsageError
 from otadtk.experiments.data import Space, read_clips
-from otadtk.experiments.disjoint import FAULTS, Sides, ceiling, frechet_costs, kernel_costs, plan
-from otadtk.experiments.factorial import replaced_classes, same_class
-from otadtk.experiments.factorial_show import decompose
-from otadtk.experiments.foley import read_cells, read_ratings, synthesise_foley
-from otadtk.experiments.invariance import distances_to_others
-from otadtk.experiments.mos_show import correlate
-from otadtk.experiments.per_sample import other_class
+from otadtk.experiments.factorial.experiment import replaced_classes, same_class
+from otadtk.experiments.factorial.show import decompose
+from otadtk.experiments.invariance.experiment import distances_to_others
+from otadtk.experiments.mos.foley import read_cells, read_ratings, synthesise_foley
+from otadtk.experiments.mos.show import correlate
+from otadtk.experiments.per_sample.disjoint import (
+    FAULTS,
+    Sides,
+    ceiling,
+    frechet_costs,
+    kernel_costs,
+    plan,
+)
+from otadtk.experiments.per_sample.experiment import other_class
 from otadtk.experiments.rows import Row, read_rows, write_rows
-from otadtk.experiments.table import Table, spread
+from otadtk.experiments.table import Table, mean_deviation
 from otadtk.training.versions import VersionSet
 
 LABELS = np.repeat(["a", "b", "c"], 20)
@@ -51,7 +59,7 @@ class TestDraws:
 class TestPerClipCosts:
     def test_frechet_cost_is_that_of_a_clip_alone(self, rng: np.random.Generator) -> None:
         x, y = (rng.normal(size=(n, 4)).astype(np.float32) for n in (50, 3))
-        expected = [frechet_distance(x, np.stack([clip, clip])) for clip in y]
+        expected = [frechet_distance(moments(x), moments(np.stack([clip, clip]))) for clip in y]
         assert frechet_costs(x, y) == pytest.approx(expected, rel=1e-6)
 
     def test_kernel_witness_points_at_what_the_reference_lacks(
@@ -89,14 +97,14 @@ def test_the_ceiling_finds_what_there_is_to_find(
     assert low <= ceiling(space, folds, "clicks") <= high
 
 
-def test_no_clip_is_spoilt_twice_with_one_fault() -> None:
+def test_no_clip_is_degraded_twice_with_one_fault() -> None:
     sides = Sides.of(np.repeat([1, 2, 3, 4, 5], 40))
     assert len(sides.evaluated) == 80
     for number in range(len(FAULTS)):
-        spoilt = sides.spoilt(number)
-        assert len(spoilt) == 5 * 4
-        assert len(set(spoilt)) == len(spoilt)
-        assert set(spoilt) <= set(sides.evaluated)
+        degraded = sides.degraded(number)
+        assert len(degraded) == 5 * 4
+        assert len(set(degraded)) == len(degraded)
+        assert set(degraded) <= set(sides.evaluated)
 
 
 positive = st.floats(1e-3, 1e3)
@@ -148,7 +156,7 @@ class TestRatings:
             ("s,a,rain,audio_quality,high", "'high' is not a number"),
             ("s,a,rain,loudness,3", "unknown criterion 'loudness'"),
             ("s,a,rain,audio_quality,3", "no category_fit of a rain"),
-            ("s,a,rain,audio_quality,", "line 2: there is no mos"),
+            ("s,a,rain,audio_quality,", "line 2: mos is empty"),
         ],
     )
     def test_bad_ratings(self, tmp_path: Path, line: str, message: str) -> None:
@@ -191,7 +199,7 @@ class TestData:
         shutil.copytree(esc, copy)
         victim = sorted((copy / "audio").iterdir())[0]
         victim.unlink()
-        with pytest.raises(UsageError, match=f"1 clips of .* are missing, as .*{victim.name}"):
+        with pytest.raises(UsageError, match=f"1 clips of .* are missing, e.g. .*{victim.name}"):
             read_clips(copy)
         with (copy / "meta" / "esc50.csv").open("w") as file:
             csv.writer(file).writerows([("filename", "class"), ("a.wav", "dog")])
@@ -210,8 +218,8 @@ class TestTables:
         assert r"a\_b & \textbf{-0.5\%} \\" in latex
 
     def test_spread(self) -> None:
-        assert spread([1.0, 3.0], 1) == "2.0 ± 1.4"
-        assert spread([2.0], 2) == "2.00"
+        assert mean_deviation([1.0, 3.0], 1) == "2.0 ± 1.4"
+        assert mean_deviation([2.0], 2) == "2.00"
 
     def test_rows_survive_the_csv(self, tmp_path: Path) -> None:
         rows: list[Row] = [{"a": 1, "b": 0.123456789, "c": "x, y"}, {"a": 2, "d": float("inf")}]

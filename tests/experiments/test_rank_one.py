@@ -7,10 +7,10 @@ import pytest
 
 from otadtk.distances.frechet import frechet_distance
 from otadtk.distances.kernel import kernel_distance
-from otadtk.experiments.rank_one import contaminate, kernel_null, principal
-from otadtk.experiments.rank_one_tables import FULL, MINUS, PLUS, advantage, tables
-from otadtk.experiments.rows import Row
-from otadtk.experiments.theorem import (
+from otadtk.distances.moments import moments
+from otadtk.experiments.rank_one.experiment import contaminate, kernel_null, principal
+from otadtk.experiments.rank_one.tables import FULL, MINUS, PLUS, advantage, tables
+from otadtk.experiments.rank_one.theorem import (
     TheoremConfig,
     exponents,
     fad_bound,
@@ -18,6 +18,7 @@ from otadtk.experiments.theorem import (
     sample,
     spectra,
 )
+from otadtk.experiments.rows import Row
 
 
 @pytest.fixture
@@ -30,11 +31,11 @@ class TestOutliers:
     def test_rank_one_lies_five_deviations_out(self, points: np.ndarray) -> None:
         moments = principal(points)
         for condition, sign in ((PLUS, 1.0), (MINUS, -1.0)):
-            spoilt = contaminate(points, moments, condition, 0.1, seed=0)
-            moved = np.flatnonzero((spoilt != points).any(axis=1))
+            degraded = contaminate(points, moments, condition, 0.1, seed=0)
+            moved = np.flatnonzero((degraded != points).any(axis=1))
             assert len(moved) == 40
-            assert len(np.unique(spoilt[moved], axis=0)) == 1
-            offset = spoilt[moved[0]] - moments.mean
+            assert len(np.unique(degraded[moved], axis=0)) == 1
+            offset = degraded[moved[0]] - moments.mean
             assert offset @ moments.direction == pytest.approx(
                 sign * 5.0 * moments.variance**0.5, rel=1e-5
             )
@@ -42,8 +43,8 @@ class TestOutliers:
 
     def test_full_rank_has_the_largest_variance_everywhere(self, points: np.ndarray) -> None:
         moments = principal(points)
-        spoilt = contaminate(points, moments, FULL, 1.0, seed=1)
-        deviations = spoilt.std(axis=0)
+        degraded = contaminate(points, moments, FULL, 1.0, seed=1)
+        deviations = degraded.std(axis=0)
         assert deviations == pytest.approx(np.full(6, moments.variance**0.5), rel=0.15)
 
     def test_a_seed_gives_the_same_outliers(self, points: np.ndarray) -> None:
@@ -69,9 +70,9 @@ class TestTheorem:
     def test_population_fad_is_the_limit_of_the_empirical(self, rng: np.random.Generator) -> None:
         spectrum, rate = np.array([4.0, 1.0, 0.25]), 0.1
         clean = rng.normal(size=(40_000, 3)) * np.sqrt(spectrum)
-        spoilt = clean.copy()
-        spoilt[:4000] = [5.0 * 2.0, 0.0, 0.0]
-        assert frechet_distance(clean, spoilt) == pytest.approx(
+        degraded = clean.copy()
+        degraded[:4000] = [5.0 * 2.0, 0.0, 0.0]
+        assert frechet_distance(moments(clean), moments(degraded)) == pytest.approx(
             population_fad(spectrum, rate, 5.0), rel=0.05
         )
 

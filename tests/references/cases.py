@@ -15,8 +15,15 @@ TRANSPORT_CASES = {
 ADAPTER_CASES = {
     f"{encoder}-{variant}": (encoder, variant, dim)
     for encoder, dim in (
-        *(("vggish", 128), ("clap", 512), ("audiomae", 768), ("beats", 768)),
-        *(("ast", 768), ("encodec", 128), ("openl3", 512), ("panns", 2048), ("panns_wglm", 2048)),
+        ("vggish", 128),
+        ("clap", 512),
+        ("audiomae", 768),
+        ("beats", 768),
+        ("ast", 768),
+        ("encodec", 128),
+        ("openl3", 512),
+        ("panns", 2048),
+        ("panns_wglm", 2048),
     )
     for variant in ("agnostic", "native")
 }

@@ -32,8 +32,17 @@ import tqdm.contrib.concurrent
 HOME, TOOL, REFERENCE, EVALUATED, WORK = sys.argv[1:6]
 ONLY_CACHED = "--only-cached" in sys.argv
 EMPTY = {
-    *("encodec", "huggingface_hub", "importlib_metadata", "librosa", "requests", "torchaudio"),
-    *("torchlibrosa", "torchvision", "transformers", "turtle", "yaml"),
+    "encodec",
+    "huggingface_hub",
+    "importlib_metadata",
+    "librosa",
+    "requests",
+    "torchaudio",
+    "torchlibrosa",
+    "torchvision",
+    "transformers",
+    "turtle",
+    "yaml",
 }
 DIMENSION, STEP = 128, 640
 

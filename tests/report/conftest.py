@@ -1,4 +1,4 @@
-"""One small report for all tests, with names that try to be markup, and a browser to open it in."""
+"""One small report for all tests, with file names that contain markup, and a browser."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ import pytest
 import soundfile
 
 from otadtk import OTAD
-from otadtk.diagnosis import OTADDiagnostics
-from otadtk.encoders.yamnet import YamnetEncoder
-from otadtk.synthesis import synthesise
+from otadtk.audio.synthesis import synthesise
+from otadtk.encoders.networks.yamnet.network import YamnetEncoder
+from otadtk.metrics.diagnostics import OTADDiagnostics
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -32,7 +32,7 @@ NASTY_KIND = "</script><b>loud</b>"
 
 @dataclass(frozen=True)
 class Scored:
-    """Two scored folders, and what is known of the evaluated clips."""
+    """Two scored folders, and a CSV of known bad clips."""
 
     diagnostics: OTADDiagnostics
     folder: Path
@@ -74,7 +74,7 @@ def report(scored: Scored) -> Path:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    """Chromium; without one the tests are skipped, unless the environment insists."""
+    """Chromium; without it the tests are skipped, or fail if OTADTK_REQUIRE_BROWSER is set."""
     found = os.environ.get("OTADTK_BROWSER") or shutil.which("chromium")
     found = found or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if found is None:

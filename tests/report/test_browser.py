@@ -23,7 +23,7 @@ AUDIO = "document.getElementById('audio')"
 
 @pytest.fixture
 def open_page(browser: Browser, report: Path) -> Iterator[Open]:
-    """Opens the report; afterwards, nothing was complained of and nothing was asked of a network."""
+    """Opens the report; at the end checks for no console messages and no network requests."""
     problems: list[str] = []
     requests: list[str] = []
     contexts = []
@@ -52,7 +52,7 @@ def open_page(browser: Browser, report: Path) -> Iterator[Open]:
 
 
 def until(page: Page, condition: str) -> None:
-    """Wait for a condition; Playwright's own waiting evaluates text, which the page forbids."""
+    """Wait for a condition; Playwright's wait evaluates text, which the page's policy forbids."""
     for _ in range(400):
         if page.evaluate(condition):
             return
@@ -70,7 +70,7 @@ def costs(page: Page) -> list[float]:
 
 
 def playing(page: Page) -> str | None:
-    """The clip that is heard now, once the sound has really advanced."""
+    """The clip that is playing, once its time has advanced."""
     until(page, f"!{AUDIO}.paused && {AUDIO}.currentTime > 0.05")
     key: str = page.locator(".play[aria-pressed=true]").first.get_attribute("aria-label")
     return key.removeprefix("Pause ")

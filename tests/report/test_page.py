@@ -1,4 +1,4 @@
-"""The page as a file: what it says, what it refuses, and that it comes whole or not at all."""
+"""The page as a file: its numbers and names, what it refuses, and that it is written in one step."""
 
 from __future__ import annotations
 
@@ -15,14 +15,12 @@ import pytest
 
 from otadtk import OTAD, UsageError
 from otadtk.cli.score import main
-from otadtk.embed import EmbeddingSet, LazyEncoder
-from otadtk.encoders.signal import with_signal
-from otadtk.jackknife import Side, Without
-from otadtk.report import clips, page
-from otadtk.report.content import project, relative_costs
-from otadtk.report.page import ReportOptions, gather_content, write_page
-from otadtk.report.summary import summarise
-from otadtk.resampling import Floor, Interval, Limit
+from otadtk.report import page
+from otadtk.report.clips import details
+from otadtk.report.content import ReportOptions, gather_content
+from otadtk.report.page import write_content
+from otadtk.statistics.jackknife import Side, Without
+from otadtk.statistics.resampling import Floor, Interval, Limit
 from tests.report.conftest import NASTY, NASTY_IMAGE, NASTY_KIND, Scored
 
 
@@ -80,12 +78,12 @@ def test_statistics_stand_in_the_summary(scored: Scored, tmp_path: Path) -> None
     options = ReportOptions(
         audio="none",
         floor=Floor(score / 2, score / 3, score / 1.5, 0.1 * score, 0.005, 199, 0, ()),
-        interval=Interval(*(score, 0.9 * score, 1.1 * score, 0.05 * score, 38, 20, 0), without),
+        interval=Interval(score, 0.9 * score, 1.1 * score, 0.05 * score, 38, 20, 0, without),
         limit=Limit(0.01, 1.0, 0.9, (10, 20, 30), (0.3, 0.2, 0.1), 0),
         command="otadtk yamnet <a> b",
     )
     content = gather_content(scored.diagnostics, options)
-    text = write_page(content, tmp_path / "page.html").read_text(encoding="utf-8")
+    text = write_content(content, tmp_path / "page.html").read_text(encoding="utf-8")
     assert "p\u00a0=\u00a00.005): the sets differ" in text
     assert f"{0.9 * score:.3f} – {1.1 * score:.3f}" in text
     assert "otadtk yamnet &lt;a&gt; b" in text
@@ -94,34 +92,10 @@ def test_statistics_stand_in_the_summary(scored: Scored, tmp_path: Path) -> None
     assert "cannot tell the sets apart" in doubtful.summary.verdict
 
 
-def test_figures_are_written_and_repeatable(scored: Scored, tmp_path: Path) -> None:
-    from otadtk.report.figures import write_figures
-
-    limit = Limit(0.01, 1.0, 0.9, (10, 20, 30), (0.3, 0.2, 0.1), 0)
-    options = ReportOptions(audio="none", labels=scored.labels, limit=limit)
-    content = gather_content(scored.diagnostics, options)
-    written = write_figures(content, tmp_path / "first")
-    kinds = ("histogram", "map", "strip", "roc", "convergence")
-    assert {p.name for p in written} == {f"{k}.{s}" for k in kinds for s in ("svg", "png")}
-    for path in write_figures(content, tmp_path / "again"):
-        assert path.read_bytes() == (tmp_path / "first" / path.name).read_bytes()
-
-
-def test_the_map_is_the_principal_plane(scored: Scored) -> None:
-    content = gather_content(scored.diagnostics, ReportOptions(audio="none"))
-    places, explained = project(content.table)
-    points = np.concatenate([content.table.reference.points, content.table.evaluated.points])
-    variances = np.linalg.svd(points - points.mean(axis=0), compute_uv=False) ** 2
-    assert explained == pytest.approx(variances[:2] / variances.sum(), rel=1e-4)
-    assert np.square(np.array(places, dtype=float)).sum(axis=1) == pytest.approx(
-        variances[:2], rel=1e-2
-    )
-
-
 def test_audio_beyond_the_budget_is_linked(
     scored: Scored, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(clips, "AUDIO_BUDGET", 40_000)
+    monkeypatch.setattr(details, "AUDIO_BUDGET", 40_000)
     text = scored.diagnostics.to_html(tmp_path / "small.html").read_text(encoding="utf-8")
     sounds = re.findall(r'<script type="text/plain" id="sound-(\w+)">', text)
     assert 0 < len(sounds) < 10
@@ -159,44 +133,11 @@ def test_odd_names_are_shown_and_still_found(scored: Scored, tmp_path: Path) -> 
         assert (tmp_path / os.fsdecode(path)).is_file()
 
 
-def test_fad_and_kad_stand_on_the_encoders_own_vectors(scored: Scored) -> None:
-    evidence = scored.diagnostics.evidence
-    assert evidence is not None
-    spec = with_signal(evidence.encoder.spec)
-
-    def beside(side: EmbeddingSet, value: float) -> EmbeddingSet:
-        features = np.full((len(side.files), spec.dim - side.vectors.shape[1]), value)
-        vectors = np.concatenate([side.vectors, features.astype(np.float32)], axis=1)
-        return dataclasses.replace(side, vectors=vectors)
-
-    wider = dataclasses.replace(
-        evidence,
-        encoder=LazyEncoder(spec),
-        reference=beside(evidence.reference, 0.0),
-        evaluated=beside(evidence.evaluated, 1.0),
-    )
-    scores = [summarise(scored.diagnostics, e, {}, None).scores for e in (evidence, wider)]
-    assert scores[0] == scores[1]
-
-
-def test_silence_that_costs_little_is_said(scored: Scored) -> None:
-    evidence = scored.diagnostics.evidence
-    assert evidence is not None
-    assert summarise(scored.diagnostics, evidence, {}, None).notes == ()
-    silent = [k for k, flags in enumerate(scored.diagnostics.flags) if "silent" in flags]
-    costs = scored.diagnostics.cj.copy()
-    costs[silent] = 0.0
-    cheap = dataclasses.replace(scored.diagnostics, cj=costs)
-    (note,) = summarise(cheap, evidence, {}, None).notes
-    assert note.startswith("The silent clip costs little by this metric (rank 30 of 30 at worst)")
-
-
 def test_twins_everywhere_cost_nothing(scored: Scored, tmp_path: Path) -> None:
     folder = scored.folder / "reference" / "bell"
     metric = OTAD("logmel", coupling="exact", cache_dir=tmp_path / "cache")
     written = metric.diagnose(folder, folder).to_html(tmp_path / "twins.html", audio="none")
     assert set(numbers(written)["evaluated"]["relative"]) == {0.0}
-    assert relative_costs(np.array([0.0, 0.0, 3.0]))[1] == "mean"
 
 
 def test_a_page_comes_whole_or_not_at_all(
@@ -237,7 +178,7 @@ def test_the_command_writes_page_and_figures(
 @pytest.mark.parametrize(
     ("extra", "complaint"),
     [
-        (["--labels", "x.csv"], "--labels belongs to --report"),
+        (["--labels", "x.csv"], "There is no file x.csv"),
         (["--report-audio", "none"], "--report-audio belongs to --report"),
         (["--report", "r.html", "--labels", "missing.csv"], "There is no file missing.csv"),
         (["--report", "."], "is a folder; name a file"),

@@ -1,4 +1,4 @@
-"""Sketches of sounds: levels, loudness, silence, and what is embedded."""
+"""Pictures of sounds: levels, loudness, silence; and the encoded sound."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import soundfile
 
-from otadtk.report import sound
-from otadtk.report.sound import BANDS, COLUMNS, Sound, encode_vorbis, read_sound, sketch
+from otadtk.report.clips import sound
+from otadtk.report.clips.sound import BANDS, COLUMNS, Sound, encode_vorbis, read_sound, sketch
 
 
 def sine(hertz: float, amplitude: float = 1.0, rate: int = 48_000, seconds: float = 2.0) -> Sound:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import soundfile
 
-from otadtk.synthesis import KINDS, synthesise
+from otadtk.audio.synthesis import KINDS, synthesise
 
 RATE = 16_000
 

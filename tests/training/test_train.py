@@ -6,6 +6,7 @@ import csv
 import dataclasses
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,9 +16,10 @@ from otadtk import OTAD
 from otadtk.adapter.files import read_card
 from otadtk.cli.train import main
 from otadtk.embed import LazyEncoder
+from otadtk.embed.store import EmbeddingStore
 from otadtk.encoders import get_encoder, get_spec
+from otadtk.engine import LocalEngine
 from otadtk.errors import AudioError, UsageError
-from otadtk.store import EmbeddingStore
 from otadtk.training import train as training
 from otadtk.training.config import TrainingConfig
 from otadtk.training.datasets import read_dataset
@@ -53,7 +55,7 @@ def versions(sounds: Path, store_root: Path) -> VersionSet:
     validation = held_out(clips, 0)[1]
     plan = plan_versions(clips, 0, 3, validation.tolist())
     encoder = LazyEncoder(get_spec("logmel"), "cpu")
-    return embed_versions(clips, plan, encoder, EmbeddingStore(store_root), workers=1)
+    return embed_versions(clips, plan, encoder, EmbeddingStore(store_root), engine=LocalEngine(1))
 
 
 class TestVersions:
@@ -73,7 +75,9 @@ class TestVersions:
         clips = read_dataset(sounds)
         plan = plan_versions(clips, 0, 3, held_out(clips, 0)[1].tolist())
         encoder = LazyEncoder(get_spec("logmel"), "cpu")
-        again = embed_versions(clips, plan, encoder, EmbeddingStore(store_root), workers=2)
+        again = embed_versions(
+            clips, plan, encoder, EmbeddingStore(store_root), engine=LocalEngine(2)
+        )
         np.testing.assert_array_equal(again.vectors, versions.vectors)
 
     def test_clean_is_what_the_encoder_says(self, sounds: Path, versions: VersionSet) -> None:
@@ -156,7 +160,7 @@ class TestLosses:
         assert variance_floor(x, x, 0.5).item() == 0.0
         assert variance_floor(x, 0 * x, 0.5).item() == pytest.approx(0.5)
 
-    def test_native_pushes_spoilt_batches_away(self) -> None:
+    def test_native_pushes_degraded_batches_away(self) -> None:
         x = torch.randn(12, 3)
         near = native_loss(x, x, x + 0.1, epsilon=0.1, apart=5.0)
         far = native_loss(x, x, x + 3.0, epsilon=0.1, apart=5.0)
@@ -273,6 +277,25 @@ class TestRuns:
         assert len(diagnostics.cj) == 8
         assert diagnostics.volume is not None
 
+    def test_perceptual_hears_families_of_faults(
+        self, sounds: Path, tmp_path: Path, store_root: Path
+    ) -> None:
+        config = TrainingConfig.for_variant("perceptual", epochs=2, steps=4, batch=32, hidden=16)
+        done = run(sounds, tmp_path / "x.safetensors", store_root, config)
+        assert done.card.encoder == "logmel+signal+texture+fullband"
+        again = run(sounds, tmp_path / "y.safetensors", store_root, config)
+        assert again.path.read_bytes() == done.path.read_bytes()
+        less = dataclasses.replace(config, leave_out="codec")
+        without = run(sounds, tmp_path / "z.safetensors", store_root, less)
+        assert without.card.content != done.card.content
+        otad = OTAD("logmel", adapter_checkpoint=done.path)
+        kinds = sorted(sounds.iterdir())
+        diagnostics = otad.diagnose(kinds[0], kinds[1])
+        assert len(diagnostics.cj) == 8
+        assert np.isfinite(diagnostics.cj).all()
+        with pytest.raises(UsageError, match="Unknown family"):
+            dataclasses.replace(config, leave_out="smell")
+
     @pytest.mark.parametrize(
         "change", [{"variant": "best"}, {"epochs": 0}, {"learning_rate": float("nan")}]
     )
@@ -296,3 +319,12 @@ def test_command(
     assert "no 'agnostic' adapter" in capsys.readouterr().err
     assert main(["logmel", "--data", str(tmp_path / "none"), "--out", str(out)]) == 2
     assert main(["logmel", "--data", str(sounds), "--out", str(tmp_path)]) == 2
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"seed": -1}, {"seed": 2**64}, {"fault_weight": 1e300}, {"margin": 1e300}, {"epsilon": 1e9}],
+)
+def test_settings_that_only_overflow(changes: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=f"{next(iter(changes))} must be"):
+        TrainingConfig(**changes)

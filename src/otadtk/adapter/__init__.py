@@ -1,12 +1,13 @@
-"""Learned ground metrics: which adapters of an encoder are known, and where each is found.
+"""Adapters, the learned ground metrics: which ones an encoder has, and where their files are.
 
-An adapter is looked for in this order; the first place that has it wins:
+Lookup order; the first place that has the adapter wins:
 
 1. the file given with ``--adapter-checkpoint``,
 2. ``$OTADTK_CHECKPOINTS/<encoder>/<variant>.safetensors``,
-3. the same below ``adapters`` in the user's cache directory (``otadtk-adapters import`` puts it there),
-4. what is known: the files bundled with otadtk and the published eighteen, which are fetched on
-   demand (``checkpoints/MANIFEST.json`` lists them all with their hashes).
+3. the same path below ``adapters`` in the user's cache directory (``otadtk-adapters import``
+   writes there),
+4. the manifest, ``checkpoints/MANIFEST.json``: the files bundled with otadtk, and the 18 published
+   adapters, which are downloaded on demand. It lists their hashes.
 
 Importing this module does not import torch.
 """
@@ -19,7 +20,7 @@ from pathlib import Path
 from otadtk.adapter.manifest import BUNDLED, KnownAdapter, known_adapter
 from otadtk.weights import cache_directory
 
-VARIANTS = ("agnostic", "native", "artifact", "raw")
+VARIANTS = ("agnostic", "native", "artifact", "perceptual", "raw")
 
 __all__ = [
     "BUNDLED",
@@ -34,7 +35,7 @@ __all__ = [
 
 
 def user_places() -> list[Path]:
-    """The directories of the user that may hold adapters, in the order in which they count."""
+    """The user's directories for adapters, first choice first."""
     places = [cache_directory() / "adapters"]
     if os.environ.get("OTADTK_CHECKPOINTS"):
         places.insert(0, Path(os.environ["OTADTK_CHECKPOINTS"]))
@@ -42,14 +43,14 @@ def user_places() -> list[Path]:
 
 
 def find_adapter(encoder: str, variant: str) -> Path | KnownAdapter | None:
-    """The user's own file of an encoder's adapter, else what the manifest knows of one."""
+    """The user's file for an encoder and variant, else the entry of the manifest."""
     files = (place / encoder / f"{variant}.safetensors" for place in user_places())
     own = next((file for file in files if file.is_file()), None)
     return own if own is not None else known_adapter(encoder, variant)
 
 
 def known_variants(encoder: str) -> list[str]:
-    """The variants for which there is an adapter that belongs to this encoder's features."""
+    """The variants that have an adapter trained on this encoder's features."""
     found = ((v, find_adapter(encoder, v)) for v in VARIANTS if v != "raw")
     return [
         variant
@@ -59,15 +60,15 @@ def known_variants(encoder: str) -> list[str]:
 
 
 def default_variant(encoder: str, *, compat: str | None = None) -> str:
-    """The ground metric of an encoder when none is asked for.
+    """The variant that is used when none is asked for.
 
-    "agnostic" where the user has put such an adapter, or where the manifest says that the known one
-    earns its place; otherwise "raw".
+    "agnostic" if the user has installed such an adapter; otherwise the one that the manifest marks
+    as the default, or "raw".
     """
-    if compat is not None:  # what that package does: agnostic, where it publishes one
+    if compat is not None:  # otadtk 0.1.2 uses the agnostic adapter wherever it publishes one
         known = known_adapter(encoder, "agnostic")
         return "agnostic" if known is not None and known.member else "raw"
-    place = find_adapter(encoder, "agnostic")
-    if isinstance(place, KnownAdapter):
-        return "agnostic" if place.default else "raw"
-    return "agnostic" if place is not None else "raw"
+    if isinstance(find_adapter(encoder, "agnostic"), Path):
+        return "agnostic"
+    marked = (known_adapter(encoder, variant) for variant in VARIANTS)
+    return next((known.variant for known in marked if known is not None and known.default), "raw")

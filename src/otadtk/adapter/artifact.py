@@ -1,8 +1,8 @@
-"""The ground metric that makes spoilt clips stand out: coordinates for faults beside the embedding.
+"""The adapter that finds degraded clips: it appends coordinates for faults to the embedding.
 
-The embedding alone decides where a clip lies among the classes, and encoders are trained not to
-hear faults. So the embedding is kept as it is, and coordinates are added in which clean clips
-nearly coincide and spoilt ones lie apart from every clean reference, whatever its class.
+Encoders are trained to ignore faults: the embedding mostly tells the class of a clip. So the
+embedding is kept unchanged. In the added coordinates clean clips nearly coincide, and degraded
+clips lie far from every clean reference of any class.
 """
 
 from __future__ import annotations
@@ -24,11 +24,10 @@ _EMBEDDING_SCALE = 8.0
 class ArtifactAdapter(Adapter):
     """g([z, s]) = [z, α·softplus(h(z, s) + 2), β·s̃] for an embedding z and signal features s.
 
-    s̃ are the features in units of their spread over clean clips, bounded smoothly at ±5; h is a
-    small network with one output per kind of fault, trained to say which one it hears. A clean clip
-    has all of them far below zero, so that it is moved little; a spoilt one is moved by its own
-    fault's coordinate, and clips with other faults do not come near it. z is of unit norm, or made
-    so with ``unit_input``.
+    s̃ are the features, standardised on clean clips and smoothly bounded at ±5. h is a small network
+    with one logit per kind of fault. For a clean clip all logits are far below zero, so it moves
+    little. A degraded clip moves along the coordinate of its fault, away from clean clips and from
+    clips with other faults. z must have unit norm; ``unit_input`` normalises it here.
     """
 
     def __init__(
@@ -77,15 +76,15 @@ class ArtifactAdapter(Adapter):
         return self.listen(embedding, features)
 
     def listen(self, embedding: Tensor, features: Tensor) -> Tensor:
-        """The same from ``parts``."""
+        """The logits from what ``parts`` returns."""
         joined = torch.cat([_EMBEDDING_SCALE * embedding, features], dim=1)
         return cast(Tensor, self.hears(joined))
 
     def log_volume(self, z: Tensor) -> Tensor:
         """½ log det JᵀJ at each vector: above 0 where g spreads its surroundings out.
 
-        J has the rows D of the embedding and the features, which is diagonal, and the few rows H
-        of the faults: det JᵀJ = det D² · det(I + H D⁻² Hᵀ), a determinant of the size of H.
+        J consists of a diagonal block D (embedding and features) and a few rows H (faults), so
+        det JᵀJ = det D² · det(I + H D⁻² Hᵀ), where the last determinant is as small as H.
         """
         if self.unit_input:
             return super().log_volume(z)  # D is not diagonal then
@@ -102,7 +101,7 @@ class ArtifactAdapter(Adapter):
         slope = 1.0 - torch.tanh(standard / _BOUND).square()
         steep = self.feature_weight.abs() * slope.double() / self.spread.double().abs()
         diagonal = torch.cat([steep.new_ones(len(steep), self.embedding_dim), steep], dim=1)
-        # where a feature is at its bound it moves no fault either: the row stays 0
+        # a feature at its bound has slope 0 in H too, so 0 / tiny stays 0
         rows = rows / diagonal.clamp_min(torch.finfo(diagonal.dtype).tiny)[:, None]
         small = rows @ rows.mT + torch.eye(rows.shape[1], dtype=rows.dtype, device=rows.device)
         volume = diagonal.log().sum(dim=1) + 0.5 * torch.linalg.slogdet(small)[1]

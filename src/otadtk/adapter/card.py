@@ -1,4 +1,4 @@
-"""The card of an adapter: all that its file says of itself beside the tensors."""
+"""The card of an adapter: the metadata that its file holds beside the tensors."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ FORMAT = "otadtk-adapter/1"
 
 @dataclass(frozen=True)
 class AdapterCard:
-    """What an adapter was trained on, how, and how well it did on data that it had not seen."""
+    """What an adapter was trained on, how, and its figures on held-out data."""
 
     encoder: str
-    """The model whose clip vectors it takes: a name of ``list_models()``, "+signal" included."""
+    """The model whose clip vectors it takes: a name of ``list_models()``, possibly "…+signal"."""
     fingerprint: str
     """The fingerprint of that model when the adapter was trained."""
     variant: str
     network: str = "residual"
-    """The class of network: "residual" (the paper's) or "artifact"."""
+    """The class of network: "residual" (the paper's), "artifact" or "perceptual"."""
     input_normalisation: str = "none"
-    """What is done to a clip vector before the network: "none", or "unit" for the L2 norm."""
+    """How clip vectors are normalised before the network: "none", or "unit" (L2 norm)."""
     training: Mapping[str, Any] = field(default_factory=dict)
     """The training configuration."""
     data: str = "unknown"
@@ -41,28 +41,46 @@ class AdapterCard:
     version: str = __version__
     """The version of otadtk that wrote the file."""
     content: str = ""
-    """SHA-256 over the tensors and the rest of the card."""
+    """SHA-256 of the tensors and of the rest of the card."""
 
     def to_text(self) -> str:
-        """The card as JSON, in one order whatever the machine."""
+        """The card as JSON with sorted keys, the same on every machine."""
         return json.dumps({"format": FORMAT, **asdict(self)}, sort_keys=True, ensure_ascii=False)
 
     @classmethod
     def from_text(cls, text: str) -> AdapterCard:
-        """The card in a file's metadata; an ``AdapterError`` says what is wrong with it."""
+        """The card from a file's metadata; ``AdapterError`` if it is not valid."""
         try:
             content = json.loads(text)
             if content.pop("format") != FORMAT:
-                raise ValueError("its format is another one")
+                raise ValueError("unknown format")
             known = {f.name for f in fields(cls)}
             card = cls(**{name: value for name, value in content.items() if name in known})
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            card._check()
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise AdapterError(f"the card of the adapter cannot be read ({error})") from error
         return card
 
+    def _check(self) -> None:
+        """A ValueError if a field has another type than the class says."""
+        names = ("encoder", "fingerprint", "variant", "network", "input_normalisation", "data")
+        for name in (*names, "licence", "origin", "version", "content"):
+            if not isinstance(getattr(self, name), str):
+                raise ValueError(f"{name} is not text")
+        for name in ("training", "validation"):
+            if not isinstance(getattr(self, name), dict):
+                raise ValueError(f"{name} is not a table")
+        for name, value in self.validation.items():
+            number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            if value is not None and not number:
+                raise ValueError(f"validation {name} is not a number")
+        if self.seed is not None and type(self.seed) is not int:
+            raise ValueError("seed is not a whole number")
+        self.to_text().encode()  # a lone surrogate has no bytes
+
 
 def content_digest(card: AdapterCard, tensors: Mapping[str, torch.Tensor]) -> str:
-    """SHA-256 over the tensors by name, dtype, shape and value, and over the card without it."""
+    """SHA-256 of the tensors (name, dtype, shape, values) and of the card without ``content``."""
     facts = asdict(card)
     facts.pop("content")
     digest = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())

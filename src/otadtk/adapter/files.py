@@ -14,16 +14,22 @@ from otadtk.adapter import VARIANTS, KnownAdapter, find_adapter, known_adapter
 from otadtk.adapter.artifact import ArtifactAdapter
 from otadtk.adapter.card import AdapterCard, content_digest
 from otadtk.adapter.network import Adapter, RiemannianAdapter
+from otadtk.adapter.perceptual import PerceptualAdapter
 from otadtk.adapter.published import COMPAT, load_published
-from otadtk.atomic import replacing
 from otadtk.encoders import EncoderSpec, get_spec
-from otadtk.encoders.signal import SUFFIX, with_signal
+from otadtk.encoders.wrappers import split_suffixes, wrap
 from otadtk.errors import AdapterError, UsageError, WeightsError
+from otadtk.files.atomic import replacing
 from otadtk.weights import verify
 
 _CARD = "otadtk"
-"""The one key of the metadata: safetensors writes several in no fixed order, and a file's hash
-must depend on nothing but what is in it."""
+"""The only metadata key: safetensors writes several keys in random order, which would change the
+hash of the file."""
+_DTYPES = (torch.float16, torch.float32, torch.float64, torch.int64)
+_NOT_AN_ADAPTER = (
+    KeyError, IndexError, TypeError, AttributeError, ZeroDivisionError, RuntimeError,
+)  # fmt: skip
+"""What torch raises when tensors do not fit the network."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +48,7 @@ def save_adapter(
     variant: str,
     card: AdapterCard | None = None,
 ) -> AdapterCard:
-    """Write an adapter with the model that it belongs to; gives the card with its content hash."""
+    """Write an adapter and its card; returns the card with its content hash."""
     card = card or AdapterCard(spec.name, spec.fingerprint, variant)
     card = dataclasses.replace(
         card, encoder=spec.name, fingerprint=spec.fingerprint, variant=variant, content=""
@@ -50,7 +56,11 @@ def save_adapter(
     tensors = {
         name: tensor.detach().cpu().contiguous() for name, tensor in adapter.state_dict().items()
     }
-    card = AdapterCard.from_text(card.to_text())  # as it will be read: tuples become lists
+    try:
+        card.to_text().encode()
+    except UnicodeEncodeError as error:
+        raise UsageError("A text of the card, such as --licence, is not valid Unicode.") from error
+    card = AdapterCard.from_text(card.to_text())  # JSON turns tuples into lists: hash those
     card = dataclasses.replace(card, content=content_digest(card, tensors))
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as file:
@@ -59,7 +69,7 @@ def save_adapter(
 
 
 def read_card(path: Path) -> tuple[AdapterCard, dict[str, torch.Tensor]]:
-    """The card and the tensors of a file, whatever encoder it is for; its content hash is checked."""
+    """The card and the tensors of a file, for any encoder; its content hash is checked."""
     if not path.is_file():
         raise AdapterError(f"There is no adapter file {path}.")
     try:
@@ -68,17 +78,20 @@ def read_card(path: Path) -> tuple[AdapterCard, dict[str, torch.Tensor]]:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, OSError) as error:
         raise AdapterError(
-            f"{path} is not a safetensors adapter ({error}); files of otadtk 0.1.2 are taken by "
+            f"{path} is not a safetensors adapter ({error}); convert files of otadtk 0.1.2 with "
             "otadtk-adapters import."
         ) from error
     if text is None:
-        raise AdapterError(f"{path} does not say what it was trained on: it is no adapter of ours.")
+        raise AdapterError(f"{path} has no card: it is not an adapter file of otadtk.")
+    odd = sorted({str(t.dtype) for t in tensors.values() if t.dtype not in _DTYPES})
+    if odd:
+        raise AdapterError(f"{path} holds tensors of {', '.join(odd)}; adapters have float32.")
     try:
         card = AdapterCard.from_text(text)
     except AdapterError as error:
         raise AdapterError(f"{path}: {error}.") from error
     if content_digest(card, tensors) != card.content:
-        raise AdapterError(f"{path} is damaged or was changed: its content hash differs.")
+        raise AdapterError(f"{path} is corrupted or was changed: its content hash differs.")
     return card, tensors
 
 
@@ -90,55 +103,64 @@ def read_adapter(path: Path, spec: EncoderSpec) -> LoadedAdapter:
         raise AdapterError(
             f"{path} was trained on the features of {card.encoder!r} "
             f"(fingerprint {card.fingerprint[:12]}), not on these of {spec.name!r} "
-            f"({needed.fingerprint[:12]}); train it anew or use --variant raw."
+            f"({needed.fingerprint[:12]}); train it again or use --variant raw."
         )
-    return LoadedAdapter(_build(card, tensors, needed, str(path)), card, needed)
+    return LoadedAdapter(build_network(card, tensors, needed, str(path)), card, needed)
 
 
 def model_of(card: AdapterCard, spec: EncoderSpec) -> EncoderSpec:
-    """The model whose vectors an adapter takes: the encoder, or it with signal features beside."""
-    return with_signal(spec) if card.encoder.endswith(SUFFIX) else spec
+    """The model whose vectors an adapter takes: the encoder with the features that its card names."""
+    wanted, there = split_suffixes(card.encoder)[1], split_suffixes(spec.name)[1]
+    return wrap(spec, wanted[len(there) :]) if wanted[: len(there)] == there else spec
 
 
-def _build(
-    card: AdapterCard, tensors: dict[str, torch.Tensor], spec: EncoderSpec, place: str
+def build_network(
+    card: AdapterCard, tensors: dict[str, torch.Tensor], spec: EncoderSpec, origin: str
 ) -> Adapter:
+    """The network of a card with these tensors, ready for use; errors name ``origin``."""
     try:
-        adapter = _network(card, tensors, spec.dim)
+        adapter = _empty_network(card, tensors, spec.dim)
         adapter.load_state_dict(tensors)
-    except (KeyError, IndexError, ZeroDivisionError, RuntimeError) as error:
+    except _NOT_AN_ADAPTER as error:
         reason = str(error).strip().splitlines()[-1].strip()
         raise AdapterError(
-            f"{place} does not hold an adapter for d = {spec.dim}: {reason}"
+            f"{origin} does not hold an adapter for d = {spec.dim}: {reason}"
         ) from error
     if not all(torch.isfinite(tensor).all() for tensor in tensors.values()):
-        raise AdapterError(f"{place} holds values that are not finite.")
+        raise AdapterError(f"{origin} holds values that are not finite.")
     return adapter.eval().requires_grad_(False)
 
 
-def _network(card: AdapterCard, tensors: dict[str, torch.Tensor], dim: int) -> Adapter:
+def _empty_network(card: AdapterCard, tensors: dict[str, torch.Tensor], dim: int) -> Adapter:
+    """A network of the card's class and the tensors' sizes, not yet loaded."""
+    unit = card.input_normalisation == "unit"
     if card.network == "residual":
         width = tensors["f_theta.1.weight"].shape[0]
-        return RiemannianAdapter(
-            dim, max(1, dim // width), unit_input=card.input_normalisation == "unit"
-        )
+        return RiemannianAdapter(dim, max(1, dim // width), unit_input=unit)
     if card.network == "artifact":
         hidden, inputs = tensors["hears.0.weight"].shape
         if inputs != dim:
             raise KeyError(f"its network takes {inputs} values")
         kinds, features = len(tensors["hears.6.bias"]), len(tensors["mean"])
-        unit = card.input_normalisation == "unit"
         return ArtifactAdapter(dim - features, features, kinds, hidden, unit_input=unit)
+    if card.network == "perceptual":
+        blocks, heard = tensors["sizes"].tolist(), tensors["heard"].tolist()
+        if sum(blocks) != dim:
+            raise KeyError(f"its blocks have {sum(blocks)} values")
+        hidden, families = len(tensors["hears.0.bias"]), len(tensors["hears.6.bias"])
+        return PerceptualAdapter(
+            blocks, families, hidden, heard=(heard[0], heard[1]), unit_input=unit
+        )
     raise KeyError(f"its network {card.network!r} is not known to this version of otadtk")
 
 
 def adapter_for(
     spec: EncoderSpec, variant: str, *, compat: str | None = None, named: str | None = None
 ) -> LoadedAdapter | None:
-    """The adapter of an encoder and variant; ``None`` for "raw", an error when there is none.
+    """The adapter of an encoder and variant; ``None`` for "raw", an error if there is none.
 
-    Under ``compat="otadtk-0.1.2"`` only the published ones count, by the name that they are
-    published under (``named``), which for two of them is not that of their encoder.
+    ``compat="otadtk-0.1.2"`` allows only the published adapters. ``named`` is the name that an
+    adapter is published under; for two of them it is not the encoder's name.
     """
     if variant == "raw":
         return None
@@ -162,7 +184,7 @@ def adapter_for(
 
 
 def load_known(known: KnownAdapter, spec: EncoderSpec) -> LoadedAdapter:
-    """An adapter of the manifest, its hash verified, for the features that it was trained on."""
+    """An adapter of the manifest, with its hash verified; ``spec`` must match its features."""
     if known.member:
         return _published(known, spec)
     try:
@@ -176,7 +198,7 @@ def load_known(known: KnownAdapter, spec: EncoderSpec) -> LoadedAdapter:
 
 
 def _published(known: KnownAdapter, spec: EncoderSpec) -> LoadedAdapter:
-    """One of the published eighteen; ``spec`` is the model that it was trained on."""
+    """One of the 18 published adapters; ``spec`` is the model that it was trained on."""
     if spec.name != known.trained_on:
         raise AdapterError(f"{known.member} takes the features of {known.trained_on!r}.")
     tensors, training = load_published(known)
@@ -190,7 +212,7 @@ def _published(known: KnownAdapter, spec: EncoderSpec) -> LoadedAdapter:
         origin=f"{known.origin}; {known.member} ({known.digest})",
         version="0.1.2",
     )
-    return LoadedAdapter(_build(card, tensors, spec, known.member), card, spec)
+    return LoadedAdapter(build_network(card, tensors, spec, known.member), card, spec)
 
 
 def load_adapter(
@@ -200,7 +222,7 @@ def load_adapter(
     checkpoint_path: str | Path | None = None,
     device: str = "cpu",
 ) -> Adapter | None:
-    """The adapter of an encoder by name, or the one in a file; ``None`` for the variant "raw"."""
+    """The adapter of a named encoder, or of a file; ``None`` for the variant "raw"."""
     if variant not in VARIANTS:
         raise UsageError(f"Unknown variant {variant!r}; choose from {', '.join(VARIANTS)}.")
     spec = get_spec(encoder_name)

@@ -1,4 +1,4 @@
-"""The manifest: every adapter that otadtk bundles or knows, with the hash that it must have."""
+"""The manifest: every bundled or published adapter with its expected hash."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FORMAT = "otadtk-manifest/1"
 
 @dataclass(frozen=True)
 class KnownAdapter:
-    """One entry. A bundled adapter has a ``file``, a published one the ``member`` of its wheel."""
+    """One entry: a bundled adapter has a ``file``, a published one a wheel ``member``."""
 
     encoder: str
     """The name under which it is asked for."""
@@ -27,21 +27,21 @@ class KnownAdapter:
     licence: str
     origin: str
     default: bool
-    """Whether it is the ground metric of its encoder when none is asked for."""
+    """Whether its encoder uses it when no variant is asked for."""
     trained_on: str
-    """The encoder whose features it belongs to, which is not always the one it is named after."""
+    """The encoder whose features it takes; not always the encoder in its name."""
     file: str = ""
     member: str = ""
     note: str = ""
 
     @property
     def misnamed(self) -> bool:
-        """Whether it was trained on the features of another network than its name says."""
+        """Whether it was trained on another encoder's features than its name says."""
         return self.trained_on != self.encoder
 
     @property
     def path(self) -> Path:
-        """Where a bundled adapter lies."""
+        """The path of a bundled adapter."""
         return BUNDLED / self.file
 
 
@@ -53,7 +53,7 @@ def _content() -> dict[str, Any]:
         if content["format"] != FORMAT:
             raise ValueError(f"its format is {content['format']!r}")
     except (OSError, ValueError, KeyError) as error:
-        raise AdapterError(f"{path} is damaged ({error}); install otadtk again.") from error
+        raise AdapterError(f"{path} is corrupted ({error}); install otadtk again.") from error
     return content
 
 
@@ -70,7 +70,7 @@ def known_adapter(encoder: str, variant: str) -> KnownAdapter | None:
 
 
 def published_files() -> tuple[WeightFile, ...]:
-    """The eighteen files of the published wheel, by the mechanism that gets encoder weights."""
+    """The 18 adapter files of the published wheel, as weight files to download."""
     wheel = _content()["wheel"]
     return tuple(
         WeightFile(

@@ -1,4 +1,4 @@
-"""The learned ground metric as a network: g(z) = z + f(z), and the geometry that it induces."""
+"""The networks of learned ground metrics: g(z) = z + f(z), its Jacobian, metric and volume."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Adapter(nn.Module, ABC):
 
         Where g adds coordinates, J is not square and the volume is that of the image: ½ log det JᵀJ.
         """
-        # JᵀJ = LLᵀ, so ½ log det JᵀJ = Σ log L_ii; where there is no L, g is flat in some direction
+        # JᵀJ = LLᵀ, so ½ log det JᵀJ = Σ log L_ii; no L exists where g is flat in some direction
         factor, failed = torch.linalg.cholesky_ex(self.pullback_metric(z).double())
         volume = factor.diagonal(dim1=-2, dim2=-1).log().sum(dim=-1)
         return torch.where(failed > 0, -torch.inf, volume).to(z.dtype)
@@ -105,8 +105,8 @@ class RiemannianAdapter(Adapter):
     def log_volume(self, z: Tensor) -> Tensor:
         """log|det J| at each vector (Prop. 2): above 0 where g spreads its surroundings out.
 
-        f passes through d/4 values, J = I + AB with A the last layer, so that by Sylvester's
-        identity det J = det(I + BA), a determinant of a quarter of the size.
+        f has a bottleneck of d/4 values: J = I + AB, where A is the last layer. By Sylvester's
+        identity det J = det(I + BA), a matrix of a quarter of the size.
         """
         if self.unit_input:
             return super().log_volume(z)  # J is not I + AB then

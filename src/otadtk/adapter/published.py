@@ -1,7 +1,7 @@
-"""The published eighteen: adapters in the wheel of otadtk 0.1.2 (CC-BY-4.0), fetched on demand.
+"""The 18 published adapters in the wheel of otadtk 0.1.2 (CC-BY-4.0), downloaded on demand.
 
-The wheel is downloaded once, every file in it is verified, read without running code, and all are
-kept as one safetensors file in the cache; ``make wheel`` bundles that file.
+The wheel is downloaded once. Every file in it is verified and read without running code; all are
+then cached as one safetensors file, which ``make wheel`` bundles.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from otadtk.adapter.manifest import KnownAdapter, published_files
-from otadtk.encoders.checkpoint import read_checkpoint
+from otadtk.encoders.checkpoints.matching import read_checkpoint
 from otadtk.errors import WeightsError
 from otadtk.weights import Tensors, find_converted, load_converted
 
@@ -21,12 +21,12 @@ _MODEL = "adapters-otadtk-0.1.2"
 
 
 def find_published() -> Path | None:
-    """The converted file on this machine, bundled or cached."""
+    """The converted file on this machine, bundled or cached, if there is one."""
     return find_converted(_MODEL, published_files())
 
 
 def load_published(known: KnownAdapter) -> tuple[Tensors, dict[str, Any]]:
-    """The tensors of one published adapter, and what its file says of the training."""
+    """The tensors of one published adapter, and its file's training metadata."""
     tensors, texts = _load()
     prefix = f"{known.encoder}-{known.variant}."
     own = {n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)}
@@ -35,7 +35,7 @@ def load_published(known: KnownAdapter) -> tuple[Tensors, dict[str, Any]]:
 
 
 def fetch_published() -> Path:
-    """Make sure that the eighteen are on this machine; gives the converted file."""
+    """Download the published adapters if needed; returns the converted file."""
     _load()
     path = find_published()
     assert path is not None
@@ -48,7 +48,7 @@ def _load() -> tuple[Tensors, dict[str, str]]:
 
 
 def convert(files: Mapping[str, Path]) -> tuple[Tensors, dict[str, str]]:
-    """All tensors of the published files under ``<encoder>-<variant>.<tensor>``, and their facts."""
+    """The tensors of all files as ``<encoder>-<variant>.<tensor>``, and their training metadata."""
     tensors: Tensors = {}
     texts: dict[str, str] = {}
     for name, path in files.items():

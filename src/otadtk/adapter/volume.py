@@ -1,4 +1,4 @@
-"""How an adapter changes volumes around a set of embeddings (Prop. 2), in four numbers."""
+"""Summary of how an adapter changes local volume at a set of embeddings (Prop. 2)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _MOST_CLIPS = 16
 
 @dataclass(frozen=True)
 class VolumeSummary:
-    """log|det J| over ``clips`` embeddings: above 0, density is diluted; below, concentrated.
+    """log|det J| over ``clips`` embeddings: above 0 points move apart, below 0 they move closer.
 
-    Where the adapter is flat in some direction the volume is 0; such clips are counted as
-    ``flattened`` and left out of the other numbers.
+    Where the adapter is flat in some direction the volume is 0. Such clips are counted in
+    ``flattened`` and excluded from the other numbers.
     """
 
     clips: int
@@ -29,8 +29,8 @@ class VolumeSummary:
 
     def __str__(self) -> str:
         if self.flattened == self.clips:
-            return f"it is flat in some direction around all {self.clips} clips looked at"
-        flat = f", flat in some direction around {self.flattened} more" if self.flattened else ""
+            return f"the adapter is flat in some direction at all {self.clips} clips examined"
+        flat = f", flat in some direction at {self.flattened} more" if self.flattened else ""
         return (
             f"log-volume {self.mean:+.3g} on average over {self.clips - self.flattened} clips "
             f"({self.smallest:+.3g} to {self.largest:+.3g}){flat}"

@@ -1,4 +1,4 @@
-"""``otadtk-adapters``: the learned ground metrics: list them, check them, import one, show its card."""
+"""``otadtk-adapters``: list, verify, import and describe adapters (learned ground metrics)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from otadtk.cli.command import EXIT_CODES, add_version, execute
+from otadtk.cli.shared.common_options import add_version
+from otadtk.cli.shared.execute import EXIT_CODES, execute
 from otadtk.errors import AdapterError, OtadtkError, UsageError
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ $OTADTK_CHECKPOINTS/<encoder>/<variant>.safetensors; the user's cache; bundled o
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; gives its exit code."""
+    """Run the command; returns its exit code."""
     return execute(_parser(), lambda options: options.run(options), arguments)
 
 
@@ -33,8 +34,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_version(parser)
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    listing = commands.add_parser("list", help="all adapters that are known or at hand")
-    listing.add_argument("--json", action="store_true", help="all that is known, as JSON")
+    listing = commands.add_parser("list", help="all known and installed adapters")
+    listing.add_argument("--json", action="store_true", help="all fields, as JSON")
     listing.set_defaults(run=_list)
     check = commands.add_parser("verify", help="check hashes and cards; exit 4 if one is wrong")
     check.add_argument("files", nargs="*", type=Path, metavar="FILE", help="only these files")
@@ -43,23 +44,23 @@ def _parser() -> argparse.ArgumentParser:
     take.add_argument(
         "file", type=Path, help="an adapter of otadtk-train, or a .pt of otadtk 0.1.2"
     )
-    take.add_argument("--model", help="whose features a .pt was trained on")
-    take.add_argument("--variant", choices=["agnostic", "native"], help="what a .pt is")
-    take.add_argument("--force", action="store_true", help="replace one that is there")
+    take.add_argument("--model", help="the encoder that a .pt was trained on")
+    take.add_argument("--variant", choices=["agnostic", "native"], help="the variant of a .pt")
+    take.add_argument("--force", action="store_true", help="replace an existing one")
     take.set_defaults(run=_import)
     info = commands.add_parser("info", help="the provenance of an adapter")
     info.add_argument("adapter", help="a file, or ENCODER/VARIANT")
     info.set_defaults(run=_info)
-    fetch = commands.add_parser("fetch", help="get the published eighteen now")
+    fetch = commands.add_parser("fetch", help="download the eighteen published adapters")
     fetch.set_defaults(run=_fetch)
     return parser
 
 
-def _own_files() -> Iterator[Path]:
+def _user_files() -> Iterator[Path]:
     from otadtk.adapter import user_places
 
-    for place in user_places():
-        yield from sorted(place.glob("*/*.safetensors"))
+    for folder in user_places():
+        yield from sorted(folder.glob("*/*.safetensors"))
 
 
 def _where(known: KnownAdapter) -> str:
@@ -77,7 +78,7 @@ def _list(options: argparse.Namespace) -> None:
     from otadtk.adapter.manifest import known_adapters
 
     rows = []
-    for path in _own_files():
+    for path in _user_files():
         encoder, variant = path.parent.name, path.stem
         rows.append(
             {"encoder": encoder, "variant": variant, "default": variant == default_variant(encoder),
@@ -114,7 +115,7 @@ def _verify(options: argparse.Namespace) -> None:
         wrong += error is not None
         print(f"{name}: {'WRONG: ' + str(error) if error is not None else ok}")
 
-    for path in options.files or list(_own_files()):
+    for path in options.files or list(_user_files()):
         try:
             card, _ = read_card(path)
             report(str(path), None, f"ok, content {card.content[:12]}")
@@ -135,13 +136,14 @@ def _verify(options: argparse.Namespace) -> None:
         except (OtadtkError, OSError) as error:
             report(name, error, "")
     if wrong:
-        raise AdapterError(f"{wrong} adapters are not what they should be.")
+        raise AdapterError(f"{wrong} adapters are damaged; see the lines marked WRONG.")
 
 
 def _import(options: argparse.Namespace) -> None:
     from otadtk.adapter.files import read_adapter, read_card, save_adapter
     from otadtk.adapter.importing import read_foreign
     from otadtk.encoders import get_spec
+    from otadtk.encoders.wrappers import split_suffixes
     from otadtk.weights import cache_directory
 
     foreign = options.file.suffix in (".pt", ".pth")
@@ -154,15 +156,15 @@ def _import(options: argparse.Namespace) -> None:
         network, card = read_foreign(options.file, spec, options.variant)
     else:
         card, _ = read_card(options.file)
-        spec = get_spec(card.encoder.removesuffix("+signal"))
-        read_adapter(options.file, spec)  # refuses what does not fit
+        spec = get_spec(split_suffixes(card.encoder)[0])
+        read_adapter(options.file, spec)  # fails if it does not fit the encoder
     target = cache_directory() / "adapters" / spec.name / f"{card.variant}.safetensors"
     if target.exists() and not options.force:
-        raise UsageError(f"{target} is there already; --force replaces it.")
+        raise UsageError(f"{target} exists; --force replaces it.")
     if foreign:
         save_adapter(network, target, spec, card.variant, card)
     else:
-        from otadtk.atomic import replacing
+        from otadtk.files.atomic import replacing
 
         target.parent.mkdir(parents=True, exist_ok=True)
         with replacing(target) as file:
@@ -182,15 +184,15 @@ def _describe(text: str) -> dict[str, object]:
     if path.is_file():
         return _card(read_card(path)[0], path)
     encoder, _, variant = text.partition("/")
-    place = find_adapter(encoder, variant) if variant in VARIANTS else None
-    if place is None:
+    found = find_adapter(encoder, variant) if variant in VARIANTS else None
+    if found is None:
         raise UsageError(f"{text} is neither a file nor a known ENCODER/VARIANT.")
-    if isinstance(place, Path):
-        return _card(read_card(place)[0], place)
-    known = asdict(place)
-    if isinstance(place, KnownAdapter) and place.file:
-        return {**known, **_card(read_card(place.path)[0], place.path)}
-    return {**known, "place": _where(place)}
+    if isinstance(found, Path):
+        return _card(read_card(found)[0], found)
+    known = asdict(found)
+    if isinstance(found, KnownAdapter) and found.file:
+        return {**known, **_card(read_card(found.path)[0], found.path)}
+    return {**known, "place": _where(found)}
 
 
 def _card(card: AdapterCard, path: Path) -> dict[str, object]:

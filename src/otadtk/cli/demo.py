@@ -9,19 +9,22 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from otadtk.cli import score
-from otadtk.cli.command import EXIT_CODES, add_version, execute
+from otadtk.cli.shared.common_options import add_version
+from otadtk.cli.shared.execute import EXIT_CODES, execute
 from otadtk.errors import OtadtkError, UsageError
 
 SEED = 0
 RATE = 16_000
 CLIPS_PER_KIND = 9
+REFERENCE_PER_KIND = 45
+"""A verdict on a few of 72 evaluated clips needs a reference of some hundred."""
 FAULTS = ("clicks", "dropouts", "clipping", "noise", "silence", "loop")
 CLIPS_PER_FAULT = 2
 _MARK = ".otadtk-demo"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; gives its exit code."""
+    """Run the command; returns its exit code."""
     return execute(_parser(), _run, arguments)
 
 
@@ -30,7 +33,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="otadtk-demo",
         description="Synthesise a reference and an evaluated folder, plant faults in some evaluated "
         "clips, score the two, show how well the transport costs find the faults, and write a report "
-        "to hear them in.",
+        "to hear them.",
         epilog=EXIT_CODES,
     )
     parser.add_argument(
@@ -49,6 +52,7 @@ def _run(options: argparse.Namespace) -> None:
     command += ["--diagnose", "--diag-out", str(costs)]
     report = folder / "report.html"
     command += ["--report", str(report), "--labels", str(folder / "faults.csv")]
+    command += ["--groups", str(folder / "kinds.csv")]
     print(f"$ otadtk {shlex.join(command)}", flush=True)
     code = score.main(command)
     if code != 0:
@@ -62,27 +66,36 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def write_clips(folder: Path) -> dict[str, str]:
-    """Write both folders; gives the planted fault of every evaluated clip, "" for none."""
+    """Write both folders; returns the planted fault of every evaluated clip, "" for none."""
     import numpy as np
     import soundfile
 
-    from otadtk.perturb import perturb
-    from otadtk.synthesis import KINDS, synthesise
+    from otadtk.audio.perturb import perturb
+    from otadtk.audio.synthesis import KINDS, synthesise
 
     if folder.exists() and any(folder.iterdir()) and not (folder / _MARK).exists():
         raise UsageError(f"{folder} has other files in it; name an empty folder.")
     rng = np.random.default_rng(SEED)
     names = [f"{kind}_{number}.wav" for kind in KINDS for number in range(CLIPS_PER_KIND)]
-    spoilt = rng.permutation(len(names))[: len(FAULTS) * CLIPS_PER_FAULT]
-    fault_of = {names[i]: FAULTS[k % len(FAULTS)] for k, i in enumerate(spoilt)}
-    for side, first_seed in (("reference", 0), ("evaluated", CLIPS_PER_KIND)):
+    faulty = rng.permutation(len(names))[: len(FAULTS) * CLIPS_PER_FAULT]
+    fault_of = {names[i]: FAULTS[k % len(FAULTS)] for k, i in enumerate(faulty)}
+    for side in ("reference", "evaluated"):
         (folder / side).mkdir(parents=True, exist_ok=True)
-        for index, name in enumerate(names):
-            seed = first_seed + index % CLIPS_PER_KIND  # no clip is on both sides
-            clip = synthesise(name.split("_")[0], seed, rate=RATE)
-            if side == "evaluated" and name in fault_of:
-                clip = perturb(fault_of[name], clip, RATE, np.random.default_rng(index), 1.0)
-            soundfile.write(folder / side / name, clip, RATE, subtype="PCM_16")
+    for kind in KINDS:
+        for number in range(REFERENCE_PER_KIND):
+            # no clip is on both sides
+            seed = number if number < CLIPS_PER_KIND else number + CLIPS_PER_KIND
+            clip = synthesise(kind, seed, rate=RATE)
+            place = folder / "reference" / f"{kind}_{number}.wav"
+            soundfile.write(place, clip, RATE, subtype="PCM_16")
+    for index, name in enumerate(names):
+        clip = synthesise(name.split("_")[0], CLIPS_PER_KIND + index % CLIPS_PER_KIND, rate=RATE)
+        if name in fault_of:
+            clip = perturb(fault_of[name], clip, RATE, np.random.default_rng(index), 1.0)
+        soundfile.write(folder / "evaluated" / name, clip, RATE, subtype="PCM_16")
+    groups = [(f"{kind}_{k}.wav", kind) for kind in KINDS for k in range(REFERENCE_PER_KIND)]
+    with (folder / "kinds.csv").open("w", newline="") as file:
+        csv.writer(file).writerows([("file", "kind"), *groups])
     (folder / _MARK).touch()
     faults = {name: fault_of.get(name, "") for name in names}
     with (folder / "faults.csv").open("w", newline="") as file:
@@ -91,8 +104,8 @@ def write_clips(folder: Path) -> dict[str, str]:
 
 
 def _print_detection(costs: Path, faults: dict[str, str]) -> None:
-    """How the clips with planted faults rank among the evaluated ones by their cost."""
-    from otadtk.statistics import auroc
+    """Print the ranks, by cost, of the clips with planted faults."""
+    from otadtk.statistics.ranking import auroc
 
     with costs.open(newline="") as file:
         cost_of = {Path(row["file"]).name: float(row["cj"]) for row in csv.DictReader(file)}

@@ -7,32 +7,24 @@ import logging
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
-from otadtk.cli.command import EXIT_CODES, add_common_options, check_output, execute
-from otadtk.cli.engines import add_engine_options, chosen_engine
+from otadtk.adapter import VARIANTS
+from otadtk.cli.shared.common_options import add_common_options
+from otadtk.cli.shared.engine_options import add_engine_options, chosen_engine
+from otadtk.cli.shared.execute import EXIT_CODES, execute
+from otadtk.cli.shared.output_files import check_output
 from otadtk.errors import AudioError, UsageError
 
 if TYPE_CHECKING:
-    from otadtk.embed import EmbeddingSet, OnError
+    from otadtk.embed import EmbeddingSet
     from otadtk.engine import Engine
-    from otadtk.store import Kind
 
 logger = logging.getLogger(__name__)
 
 
-class _How(TypedDict):
-    """What embedding with and without results in memory have in common."""
-
-    recursive: bool
-    workers: int | None
-    engine: Engine | None
-    force: bool
-    on_error: OnError
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; gives its exit code."""
+    """Run the command; returns its exit code."""
     return execute(_parser(), _run, arguments)
 
 
@@ -43,21 +35,26 @@ def _parser() -> argparse.ArgumentParser:
         description="Embed folders of audio into the cache that otadtk scores from.",
         epilog=EXIT_CODES,
     )
-    parser.add_argument(*("-m", "--model"), nargs="+", required=True, help="encoder names, or all")
+    parser.add_argument("-m", "--model", nargs="+", required=True, help="encoder names, or all")
     parser.add_argument(
         "-d", "--dirs", nargs="+", type=Path, required=True, help="folders or files of audio"
     )
     outputs = parser.add_argument_group("outputs besides the cache")
     outputs.add_argument(
-        *("--export",),
+        "--export",
         type=Path,
         metavar="FILE",
         help="write the embeddings of one folder by one model (.npy, .npz, .parquet, .otadpack)",
     )
     outputs.add_argument(
-        *("--layout",),
+        "--variant",
+        choices=VARIANTS,
+        help="with --export: the embeddings after that adapter (default: raw)",
+    )
+    outputs.add_argument(
+        "--layout",
         choices=["kadtk"],
-        help="write frames where that tool looks for them, beside the audio",
+        help="write frames next to the audio, where that tool looks for them",
     )
     add_common_options(parser)
     add_engine_options(parser)
@@ -69,45 +66,47 @@ def _run(options: argparse.Namespace) -> None:
         _embed(options, engine)
 
 
-def _embed(options: argparse.Namespace, engine: Engine | None) -> None:
-    from otadtk.embed import LazyEncoder, embed_all, fill_store
+def _embed(options: argparse.Namespace, engine: Engine) -> None:
+    from otadtk.embed import AudioPass, EmbedOptions, LazyEncoder
+    from otadtk.embed.formats.caches import write_kadtk_layout
+    from otadtk.embed.formats.table import export_set
+    from otadtk.embed.store import EmbeddingStore
     from otadtk.encoders import get_spec, list_models
     from otadtk.encoders.frames import with_frames
-    from otadtk.places import url_of
-    from otadtk.sources.caches import write_kadtk_layout
-    from otadtk.sources.export import export_set
-    from otadtk.store import EmbeddingStore
+    from otadtk.files.remote import url_of
+    from otadtk.metrics.ground import load_ground_metric
 
-    store = EmbeddingStore(options.cache_dir)
     names = list_models() if "all" in options.model else list(dict.fromkeys(options.model))
     if options.weights is not None and len(names) > 1 and not options.weights.is_dir():
-        raise UsageError("With several models --weights is a folder, with a folder for each model.")
+        raise UsageError("With several models --weights must be a folder with a folder per model.")
     _check_outputs(options, names)
     specs = [get_spec(name) for name in names]
+    ground = load_ground_metric(specs[0], options.variant or "raw")
+    if ground.adapter is not None:
+        specs = [ground.spec]
     if options.layout is not None:
         specs = [with_frames(spec, options.layout) for spec in specs]
     encoders = [LazyEncoder(spec, options.device, options.weights) for spec in specs]
+    how = EmbedOptions(
+        recursive=options.recursive,
+        on_error=options.on_error,
+        force=options.force_emb_encode,
+        frames=options.layout,
+    )
+    audio = AudioPass(tuple(encoders), EmbeddingStore(options.cache_dir), engine, how)
     failures = []
     for folder in options.dirs:
         started = time.perf_counter()
-        how: _How = {
-            "recursive": options.recursive,
-            "workers": options.workers,
-            "engine": engine,
-            "force": options.force_emb_encode,
-            "on_error": options.on_error,
-        }
         sets: list[EmbeddingSet] = []
         try:
             if options.export is None and options.layout is None:
-                filled = fill_store(folder, encoders, store, **how)
+                filled = audio.fill_store(folder)
                 clips, encoded, bad = filled.clips, filled.encoded, filled.bad
             else:
-                kind: Kind = "clip" if options.layout is None else "frames"
-                sets = embed_all(folder, encoders, store, kind=kind, **how)
+                sets = audio.embed(folder)
                 clips, encoded = len(sets[0].files), tuple(side.encoded for side in sets)
                 bad = sets[0].bad
-        except AudioError as error:  # the other folders are embedded all the same
+        except AudioError as error:  # the other folders are still embedded
             failures.append(str(error))
             continue
         seconds = time.perf_counter() - started
@@ -118,7 +117,9 @@ def _embed(options: argparse.Namespace, engine: Engine | None) -> None:
             print(f"{name}: {clips} clips, {count} embedded now, {seconds:.1f} s")
         for encoder, embedded in zip(encoders, sets, strict=False):
             if options.export is not None:
-                export_set(embedded, folder, options.export, encoder.spec)
+                adapted = ground.adapt_set(embedded, options.device)
+                spec = ground.adapted_spec(adapted.vectors.shape[1])
+                export_set(adapted, folder, options.export, spec)
             if options.layout is not None:
                 write_kadtk_layout(embedded, encoder.spec)
     if failures:
@@ -126,9 +127,11 @@ def _embed(options: argparse.Namespace, engine: Engine | None) -> None:
 
 
 def _check_outputs(options: argparse.Namespace, names: Sequence[str]) -> None:
-    from otadtk.sources.export import check_export
+    from otadtk.embed.formats.table import check_export
 
     if options.export is None:
+        if options.variant is not None:
+            raise UsageError("--variant belongs to --export; remove it or add --export.")
         return
     if options.layout is not None:
         raise UsageError("--export writes clip vectors and --layout frames; ask for one of them.")

@@ -1,4 +1,4 @@
-"""``otadtk-list-models``: the encoders, their licences, and whether their weights are here."""
+"""``otadtk-list-models``: the encoders, their licences, and whether their weights are installed."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from otadtk.cli.command import EXIT_CODES, add_version, execute
+from otadtk.cli.shared.common_options import add_version
+from otadtk.cli.shared.execute import EXIT_CODES, execute
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; gives its exit code."""
+    """Run the command; returns its exit code."""
     return execute(_parser(), _run, arguments)
 
 
@@ -19,12 +20,12 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="otadtk-list-models", description="List the encoders.", epilog=EXIT_CODES
     )
-    parser.add_argument("--json", action="store_true", help="all that is known, as JSON")
+    parser.add_argument("--json", action="store_true", help="all fields, as JSON")
     parser.add_argument(
         "--check", action="store_true", help="verify every weight file that is on this machine"
     )
     parser.add_argument(
-        "--fetch", nargs="+", metavar="MODEL", help="get the weights of these encoders now"
+        "--fetch", nargs="+", metavar="MODEL", help="download the weights of these encoders"
     )
     add_version(parser)
     return parser
@@ -47,8 +48,16 @@ def _run(options: argparse.Namespace) -> None:
 
 def _print_table(rows: Sequence[dict[str, Any]]) -> None:
     columns = (
-        *("name", "dim", "rate", "licence", "commercial", "weights", "adapters"),
-        *("summary", "training_data", "paper"),
+        "name",
+        "dim",
+        "rate",
+        "licence",
+        "commercial",
+        "weights",
+        "adapters",
+        "summary",
+        "training_data",
+        "paper",
     )
     titles = [column.replace("_", " ") for column in columns]
     table = [titles, *([str(row[column]) for column in columns] for row in rows)]
@@ -60,7 +69,7 @@ def _print_table(rows: Sequence[dict[str, Any]]) -> None:
 
 
 def _check() -> None:
-    """Verify the weight files that are here; a bad one is named, and the command fails."""
+    """Verify the weight files on this machine; the command fails if one is damaged."""
     from otadtk.encoders import get_spec, list_models, plug_ins
     from otadtk.errors import WeightsError
     from otadtk.weights import check_present
@@ -70,17 +79,17 @@ def _check() -> None:
         if name in plug_ins() or not (spec := get_spec(name)).weights:
             continue
         findings = check_present(spec.name, spec.weights)
-        for said, sound in findings:
-            print(f"{name}: {said}")
-            bad += not sound
+        for line, valid in findings:
+            print(f"{name}: {line}")
+            bad += not valid
         if not findings:
             print(f"{name}: not here yet")
     if bad:
-        raise WeightsError(f"{bad} weight file(s) are not what they should be.")
+        raise WeightsError(f"{bad} weight file(s) are damaged or not the published ones.")
 
 
 def _fetch(name: str) -> None:
-    """Make sure that an encoder's weights are on this machine."""
+    """Download an encoder's weights unless they are on this machine."""
     from otadtk.encoders import get_encoder, get_spec
     from otadtk.weights import find_converted
 
@@ -99,18 +108,18 @@ def _rows() -> list[dict[str, Any]]:
     for name in list_models():
         if name in plug_ins():  # not imported for a listing
             point = plug_ins()[name]
-            unasked = ("dim", "rate", "licence", "commercial", "weights", "adapters")
-            unknown = dict.fromkeys((*unasked, "paper", "training_data"), "?")
+            fields = ("dim", "rate", "licence", "commercial", "weights", "adapters")
+            unknown = dict.fromkeys((*fields, "paper", "training_data"), "?")
             rows.append({"name": name, **unknown, "summary": f"plug-in: {point.value}"})
             continue
         spec = get_spec(name)
-        place = find_converted(spec.name, spec.weights)
+        path = find_converted(spec.name, spec.weights)
         if not spec.weights:
             weights = "none needed"
-        elif place is None:
+        elif path is None:
             weights = "not here yet"
         else:
-            weights = "in the package" if place.parent == BUNDLED else "in the cache"
+            weights = "in the package" if path.parent == BUNDLED else "in the cache"
         rows.append(
             {
                 "name": name,
@@ -119,7 +128,7 @@ def _rows() -> list[dict[str, Any]]:
                 "licence": spec.licence,
                 "commercial": "yes" if spec.commercial_use else "no",
                 "weights": weights,
-                "weights_path": str(place) if place is not None and spec.weights else None,
+                "weights_path": str(path) if path is not None and spec.weights else None,
                 "adapters": " ".join(known_variants(spec.name)) or "-",
                 "summary": spec.summary,
                 "commercial_use": spec.commercial_use,

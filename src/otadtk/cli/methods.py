@@ -9,12 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from otadtk.cli.command import EXIT_CODES, add_version, execute
+from otadtk.cli.shared.common_options import add_version
+from otadtk.cli.shared.execute import EXIT_CODES, execute
 from otadtk.errors import UsageError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; gives its exit code."""
+    """Run the command; returns its exit code."""
     return execute(_parser(), _run, arguments)
 
 
@@ -27,36 +28,36 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("document", metavar="FILE.json", help="the document, or - for stdin")
     parser.add_argument(
-        *("--latex",),
+        "--latex",
         action="store_true",
-        help="the paragraph for a LaTeX file, with \\cite and escaped signs",
+        help="the paragraph as LaTeX, with \\cite and escaped characters",
     )
     add_version(parser)
     return parser
 
 
 def _run(options: argparse.Namespace) -> None:
-    from otadtk.methods import bibtex, latex, methods_paragraph
+    from otadtk.documents.methods import bibtex, latex, methods_paragraph
 
     document = _read(options.document)
     paragraph = methods_paragraph(document)
     print(latex(paragraph) if options.latex else paragraph, bibtex(document), sep="\n\n")
 
 
-def _read(place: str) -> dict[str, Any]:
+def _read(source: str) -> dict[str, Any]:
     try:
-        text = sys.stdin.read() if place == "-" else Path(place).read_text(encoding="utf-8")
+        text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")
         document = json.loads(text)
     except FileNotFoundError as error:
-        raise UsageError(f"There is no file {place}.") from error
+        raise UsageError(f"There is no file {source}.") from error
     except OSError as error:
-        raise UsageError(f"{place} cannot be read: {error.strerror}.") from error
+        raise UsageError(f"{source} cannot be read: {error.strerror}.") from error
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{place} is not JSON: {error}.") from error
+        raise UsageError(f"{source} is not JSON: {error}.") from error
     schema = document.get("schema") if isinstance(document, dict) else None
     if schema != "otadtk-document/1":
         raise UsageError(
-            f"{place} is not a document of otadtk: its schema is {schema!r}, not "
+            f"{source} is not a document of otadtk: its schema is {schema!r}, not "
             f"'otadtk-document/1'."
         )
     return dict(document)

@@ -1,4 +1,4 @@
-"""``otadtk-pack REF -m MODEL -o FILE.otadpack``: a reference set in one file, without its audio."""
+"""``otadtk-pack REF -m MODEL -o FILE.otadpack``: the embeddings of a reference set in one file."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from otadtk.cli.command import EXIT_CODES, add_common_options, check_output, execute
+from otadtk.cli.shared.common_options import add_common_options
+from otadtk.cli.shared.execute import EXIT_CODES, execute
+from otadtk.cli.shared.metric_options import embedding_options
+from otadtk.cli.shared.output_files import check_output
 from otadtk.errors import UsageError
 
 logger = logging.getLogger(__name__)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; gives its exit code."""
+    """Run the command; returns its exit code."""
     return execute(_parser(), _run, arguments)
 
 
@@ -23,7 +26,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="otadtk-pack",
         usage="%(prog)s REF [-m MODEL] -o FILE [options]",
         description="Write the embeddings of a reference set, with names, hashes and provenance, "
-        "into one file that works as REF anywhere.",
+        "into one file that can be used as REF.",
         epilog=EXIT_CODES,
     )
     parser.add_argument("ref", type=Path, help="folder (or file) of reference clips")
@@ -34,23 +37,16 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(options: argparse.Namespace) -> None:
+    from otadtk.embed.formats.pack import PACK_SUFFIX
+    from otadtk.embed.formats.table import export_set
+    from otadtk.engine import LocalEngine
     from otadtk.metrics import FAD
-    from otadtk.sources.export import export_set
-    from otadtk.sources.pack import PACK_SUFFIX
 
     if options.out.suffix.lower() != PACK_SUFFIX:
         raise UsageError(f"{options.out} must end in {PACK_SUFFIX}.")
     check_output(options.out)
-    metric = FAD(
-        options.model,
-        device=options.device,
-        weights=options.weights,
-        cache_dir=options.cache_dir,
-        recursive=options.recursive,
-        on_error=options.on_error,
-        force_recompute=options.force_emb_encode,
-    )
-    embedded = metric.embed(options.ref, workers=options.workers)
+    metric = FAD(options.model, **embedding_options(options, LocalEngine(options.workers)))
+    embedded = metric.embed(options.ref)
     for clip in embedded.bad:
         logger.warning("left out: %s: %s", clip.path, clip.reason)
     export_set(embedded, options.ref, options.out, metric.spec)

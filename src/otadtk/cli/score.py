@@ -1,51 +1,51 @@
-"""``otadtk MODEL REF EVAL``: the distance of two folders of audio, and the clips that cause it."""
+"""``otadtk MODEL REF EVAL``: the distance between two folders of audio, and the clips that cause it."""
 
 from __future__ import annotations
 
 import argparse
-import csv
-import io
 import logging
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from otadtk.cli.auditing import add_audit_option, audit_only, describe
-from otadtk.cli.command import (
-    EXIT_CODES,
-    add_common_options,
-    add_source_options,
-    check_outputs,
-    execute,
-    positive_int,
-    seed_number,
-)
-from otadtk.cli.engines import add_engine_options, chosen_engine
-from otadtk.cli.json_output import add_json_option, emit_json, json_file
-from otadtk.cli.options import (
+from otadtk.cli.shared.audit import add_audit_option, audit_only, describe
+from otadtk.cli.shared.common_options import positive_int, rate, seed_number
+from otadtk.cli.shared.designs import BY_NAME, choose_design, known_groups
+from otadtk.cli.shared.engine_options import chosen_engine
+from otadtk.cli.shared.execute import EXIT_CODES, execute
+from otadtk.cli.shared.json_output import add_json_option, emit_json
+from otadtk.cli.shared.metric_options import (
     add_metric_options,
     check_metric_options,
-    check_source_options,
+    chosen_metrics,
     make_metrics,
 )
-from otadtk.cli.reporting import add_report_options, check_report_options, write_reports
-from otadtk.cli.worst import print_worst
+from otadtk.cli.shared.report_options import (
+    add_report_options,
+    check_report_options,
+    check_tables,
+    write_reports,
+)
+from otadtk.cli.shared.score_csv import append_score, check_score_csv
+from otadtk.cli.shared.scoring import add_input_options, check_files, provenance
+from otadtk.cli.shared.worst_clips import print_detection, print_worst
 from otadtk.errors import NotConvergedError, UsageError
+from otadtk.metrics.registry import get_metric
 
 if TYPE_CHECKING:
-    from otadtk.diagnosis import OTADDiagnostics
     from otadtk.engine import Engine
-    from otadtk.scoring import Evaluation
+    from otadtk.evaluation.evaluate import Evaluation
+    from otadtk.metrics.diagnostics import OTADDiagnostics
 
 logger = logging.getLogger(__name__)
 
 DEFAULT_TOP_K = 10
 DEFAULT_NULL = 200
-_COLUMNS = ("metric", "model", "variant", "ref", "eval", "score", "time")
+DEFAULT_FDR = 0.1
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; gives its exit code."""
+    """Run the command; returns its exit code."""
     return execute(_parser(), _run, arguments)
 
 
@@ -59,56 +59,83 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("model", help="an encoder of otadtk-list-models, or path/to/file.py:Class")
     parser.add_argument(
-        *("ref",),
+        "ref",
         type=Path,
         help="reference clips: a folder or file of audio, or embeddings (.npy, .npz, .parquet, "
         ".otadpack, a folder of .npy)",
     )
-    parser.add_argument("eval", type=Path, help="evaluated clips, likewise")
+    parser.add_argument("eval", type=Path, help="evaluated clips, in the same forms")
     add_metric_options(parser)
     statistics = parser.add_argument_group("statistics (every metric)")
     statistics.add_argument(
-        *("--null",),
+        "--null",
         nargs="?",
         const=DEFAULT_NULL,
         type=positive_int,
         metavar="R",
-        help="the floor, what two samples of one distribution score at this N and M, and a "
-        f"p-value, by R permutations (default: {DEFAULT_NULL})",
+        help="the floor (what two samples of one distribution score at this N and M) and a "
+        f"p-value, by R permutations (default: {DEFAULT_NULL}; without the option up to 99, if that "
+        "is quick)",
+    )
+    statistics.add_argument("--no-null", action="store_true", help="compute no floor")
+    statistics.add_argument(
+        "--paired",
+        nargs="?",
+        const=BY_NAME,
+        metavar="CSV",
+        help="clips of equal names, or of one line of a CSV of reference,evaluated, belong "
+        "together: adds their distance, and the floor swaps partners only",
+    )
+    statistics.add_argument(
+        "--excess",
+        action="store_true",
+        help="the excess of the score over that of samples of one distribution, by random halves",
     )
     statistics.add_argument(
         "--ci", action="store_true", help="95 %% interval of the expected score at this N and M"
     )
     statistics.add_argument(
-        *("--extrapolate", "--inf"),
+        "--extrapolate",
+        "--inf",
         action="store_true",
         help="the score for infinitely many clips, by a fit in 1/N",
     )
     statistics.add_argument(
-        "--seed", type=seed_number, help="of everything that is drawn (default: 0)"
+        "--seed", type=seed_number, help="seed of all random draws (default: 0)"
     )
 
     clips = parser.add_argument_group("single clips (OTAD)")
     clips.add_argument(
+        "--fdr",
+        type=rate,
+        metavar="F",
+        help="call clips bad so that at most this share of them is a false alarm in expectation "
+        f"(default: {DEFAULT_FDR}, if that is quick)",
+    )
+    clips.add_argument(
         "--diagnose", action="store_true", help="print the clips of largest transport cost"
     )
     clips.add_argument(
-        *("--top-k",),
+        "--top-k",
         type=positive_int,
         metavar="K",
         help=f"how many clips --diagnose prints (default: {DEFAULT_TOP_K})",
     )
     clips.add_argument(
-        "--diag-out", type=Path, metavar="CSV", help="write file,cj,relative_cost of every clip"
+        "--only-bad",
+        action="store_true",
+        help="let --diagnose print only clips that are worse than chance allows",
+    )
+    clips.add_argument(
+        "--diag-out", type=Path, metavar="CSV", help="write cost, p, q and verdict of every clip"
     )
     clips.add_argument("--indiv", type=Path, metavar="CSV", help="the same, sorted by cost")
     add_report_options(parser)
-    parser.add_argument("--csv", type=Path, metavar="CSV", help="append each score as one row")
+    scores = parser.add_argument_group("scores")
+    scores.add_argument("--csv", type=Path, metavar="CSV", help="append each score as one row")
     add_json_option(parser)
     add_audit_option(parser)
-    add_source_options(parser)
-    add_common_options(parser)
-    add_engine_options(parser)
+    add_input_options(parser)
     return parser
 
 
@@ -120,141 +147,135 @@ def _run(options: argparse.Namespace) -> None:
             _score(options, engine)
 
 
-def _score(options: argparse.Namespace, engine: Engine | None) -> None:
-    from otadtk.scoring import embed_once, evaluate
+def _score(options: argparse.Namespace, engine: Engine) -> None:
+    from otadtk.evaluation.defaults import with_floor, with_verdicts
+    from otadtk.evaluation.evaluate import embed_once, evaluate
 
     _check_combination(options)
-    outputs = {
-        "--diag-out": options.diag_out,
-        "--indiv": options.indiv,
-        "--csv": options.csv,
-        "--json": json_file(options),
-        "--report": options.report,
-    }
-    check_outputs(outputs, [options.ref, options.eval, options.labels, options.groups])
-    _check_table(options.csv)
-    check_source_options(options, [options.ref, options.eval])
+    check_files(
+        options,
+        [options.ref, options.eval],
+        tables=[options.labels, options.groups],
+        outputs={
+            "--diag-out": options.diag_out,
+            "--indiv": options.indiv,
+            "--csv": options.csv,
+        },
+    )
+    check_score_csv(options.csv)
     metrics = make_metrics(options, options.model, engine)
-    references = embed_once(metrics, options.ref, workers=options.workers)
-    evaluated = embed_once(metrics, options.eval, workers=options.workers)
+    references = embed_once(metrics, options.ref)
+    evaluated = embed_once(metrics, options.eval)
     audit = describe(metrics[0], references[0], evaluated[0])
-    evaluations = []
+    check_tables(options, references[0].files, evaluated[0].files)
+    design = choose_design(options, references[0], evaluated[0])
+    if options.excess and design is not None and design.name == "pairs":
+        raise UsageError(
+            "--excess compares halves of the sets, but most clips have a twin on the other side; "
+            "remove it."
+        )
+    evaluations: list[Evaluation] = []
     for metric, reference, other in zip(metrics, references, evaluated, strict=True):
         evaluation = evaluate(
-            *(metric, reference, other),
+            metric,
+            reference,
+            other,
             null=options.null or 0,
             interval=options.ci,
             limit=options.extrapolate,
+            excess=options.excess,
+            paired=options.paired is not None,
+            design=design,
             seed=options.seed or 0,
-            workers=options.workers,
+        )
+        if options.null is None and not options.no_null:
+            evaluation = with_floor(
+                evaluation, design=design, seed=options.seed or 0, engine=metric.engine
+            )
+        evaluation = with_verdicts(
+            evaluation,
+            fdr=options.fdr,
+            groups=known_groups(options, reference, other),
+            seed=options.seed or 0,
+            engine=metric.engine,
         )
         evaluations.append(evaluation)
         _explain(evaluation, strict=options.strict)
         if options.json != "-":
             print(evaluation.headline(), *evaluation.details(), sep="\n  ", flush=True)
         if options.csv is not None:
-            _append_row(options.csv, _row(evaluation, options))
+            append_score(evaluation, options)
+        if options.labels is not None and options.json != "-":
+            print_detection(evaluation, options.labels)
         if evaluation.measurement.diagnostics is not None:
             _show_clips(evaluation.measurement.diagnostics, options)
-    if options.null is None and references[0].moments_only:
-        logger.info("no floor was computed: that needs the reference clips, not their statistics")
-    elif options.null is None:
-        logger.info(
-            "no floor was computed; add --null to see what two samples of one distribution score "
-            "at this N and M"
-        )
     if options.json is None and options.report is None and options.figures is None:
         return
-    from otadtk.document import score_document
+    from otadtk.documents.document import score_document
+    from otadtk.evaluation.run import ScoreRun
 
-    document = score_document(
-        *(evaluations, audit),
-        reference=options.ref,
-        evaluated=options.eval,
-        command=options.command_line,
-        seed=options.seed or 0,
-        clips=options.json is not None,
-    )
-    write_reports(evaluations, document, options)
-    if options.json is not None:
-        emit_json(document, options)
+    made = provenance(options, metrics[0].device)
+    run = ScoreRun(options.ref, options.eval, tuple(evaluations), audit, made)
+    document = score_document(run, clips=options.json is not None)
+    write_reports(run, document, options)
+    emit_json(document, options)
 
 
 def _check_combination(options: argparse.Namespace) -> None:
-    """An option that would do nothing is an error, never silently dropped."""
+    """Refuse options that would do nothing."""
     check_metric_options(options)
-    drawn = options.null or options.ci or options.extrapolate
-    if options.seed is not None and not (drawn or options.coupling in ("minibatch", "sliced")):
+    drawn = not options.no_null or options.ci or options.extrapolate or options.excess
+    judged = any(get_metric(name).has_clip_costs for name in chosen_metrics(options))
+    if options.seed is not None and not (drawn or judged):
         raise UsageError(
-            "--seed belongs to what is drawn: --null, --ci, --extrapolate, --coupling minibatch or "
-            "sliced; remove it or add one of these."
+            "--seed belongs to the floor, --ci, --extrapolate, --excess and the verdicts of OTAD, "
+            "and nothing of these is computed; remove it."
+        )
+    if not judged:
+        for flag, given in (("--fdr", options.fdr), ("--only-bad", options.only_bad)):
+            if given:
+                raise UsageError(f"{flag} belongs to OTAD, the metric with costs of clips.")
+    if options.null is not None and options.no_null:
+        raise UsageError("--null asks for a floor and --no-null for none; remove one of them.")
+    if options.excess and options.paired is not None:
+        raise UsageError(
+            "--excess compares halves of the sets, which --paired ties together; remove one of them."
         )
     if options.json == "-" and options.diagnose:
         raise UsageError(
-            "--diagnose prints to stdout, which --json - has for itself; the costs are in the JSON."
+            "--diagnose and --json - both write to stdout; remove --diagnose: the costs are in the "
+            "JSON."
         )
     if options.top_k is not None and not options.diagnose:
         raise UsageError("--top-k belongs to --diagnose; remove it or add --diagnose.")
+    if options.only_bad and not options.diagnose:
+        raise UsageError("--only-bad belongs to --diagnose; remove it or add --diagnose.")
     check_report_options(options)
 
 
 def _explain(evaluation: Evaluation, *, strict: bool) -> None:
-    """How the score was computed; under --strict an error when the solver has not converged."""
+    """Log how the score was computed; with ``strict``, fail if the solver has not converged."""
     for note in evaluation.notes():
         logger.warning("%s", note)
-    diagnostics = evaluation.measurement.diagnostics
-    if diagnostics is None or diagnostics.transport is None:
-        return
-    result, names = diagnostics.transport, (diagnostics.model_name, diagnostics.variant)
-    logger.info("OTAD with %s, variant %s: %s", *names, result.describe())
-    if diagnostics.volume is not None:
-        logger.info("the adapter changes volumes: %s", diagnostics.volume)
-    if strict and not result.converged:
-        raise NotConvergedError(f"{result.notes[-1]} (--strict)")
+    for remark in evaluation.remarks():
+        logger.info("%s", remark)
+    measurement = evaluation.measurement
+    if measurement.description:
+        logger.info("%s", measurement.description)
+    if strict and not measurement.converged:
+        raise NotConvergedError(f"{measurement.notes[-1]} (--strict)")
 
 
 def _show_clips(diagnostics: OTADDiagnostics, options: argparse.Namespace) -> None:
-    """What was asked for about single clips."""
+    """Print and write the costs of single clips, as the options say."""
     if options.diagnose:
-        print_worst(diagnostics, options.top_k or DEFAULT_TOP_K)
+        print_worst(diagnostics, options.top_k or DEFAULT_TOP_K, only_bad=options.only_bad)
     if options.diag_out is not None:
         diagnostics.to_csv(options.diag_out)
         logger.info("per-clip costs are in %s", options.diag_out)
     if options.indiv is not None:
         diagnostics.to_csv(options.indiv, ascending=True)
         logger.info("per-clip costs, sorted, are in %s", options.indiv)
-
-
-def _row(evaluation: Evaluation, options: argparse.Namespace) -> list[object]:
-    diagnostics = evaluation.measurement.diagnostics
-    variant = diagnostics.variant if diagnostics is not None else ""
-    _, at, whose = evaluation.metric.spec.name.partition("@")  # frames are no clips
-    model = f"{options.model}{at}{whose}"
-    what = [evaluation.label, model, variant, options.ref, options.eval]
-    return [*what, evaluation.score, evaluation.seconds]
-
-
-def _check_table(path: Path | None) -> None:
-    """Refuse to append scores to a file that is another table, or none."""
-    if path is None or not path.exists() or path.stat().st_size == 0:
-        return
-    with path.open("rb") as file:
-        first = file.readline(200).rstrip()
-    if first != ",".join(_COLUMNS).encode():
-        raise UsageError(
-            f"{path} is not a table of scores: its first line is not {','.join(_COLUMNS)}."
-        )
-
-
-def _append_row(path: Path, row: Sequence[object]) -> None:
-    """Append to the CSV, with its header when the file is new, in one write."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    if not path.exists() or path.stat().st_size == 0:
-        writer.writerow(_COLUMNS)
-    writer.writerow(row)
-    with path.open("ab") as file:
-        file.write(text.getvalue().encode("utf-8", "surrogateescape"))
 
 
 if __name__ == "__main__":

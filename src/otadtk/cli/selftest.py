@@ -1,24 +1,25 @@
-"""``otadtk-selftest``: does this installation compute what it should? Offline, in seconds."""
+"""``otadtk-selftest``: checks this installation offline, in seconds."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
 
-from otadtk.cli.command import EXIT_CODES, add_version, execute
+from otadtk.cli.shared.common_options import add_version
+from otadtk.cli.shared.execute import EXIT_CODES, execute
 from otadtk.errors import OtadtkError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; gives its exit code."""
+    """Run the command; returns its exit code."""
     return execute(_parser(), _run, arguments)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="otadtk-selftest",
-        description="Compare every distance and the embedded encoders with golden numbers, check "
-        "the hashes of what is bundled, and say what this machine lacks. Needs no network.",
+        description="Compare every distance and two encoders with golden values, check "
+        "the hashes of bundled files, and list what this machine lacks. Needs no network.",
         epilog=EXIT_CODES,
     )
     add_version(parser)
@@ -37,7 +38,7 @@ def _run(options: argparse.Namespace) -> None:
         print(f"      {line}")
     if failed:
         raise OtadtkError(f"{failed} check(s) failed; install otadtk again, or report this output.")
-    print("\nselftest: all is well")
+    print("\nselftest: all checks passed")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""``otadtk-train MODEL --data DIR``: train an adapter of one's own."""
+"""``otadtk-train MODEL --data DIR``: train an adapter."""
 
 from __future__ import annotations
 
@@ -7,20 +7,16 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from otadtk.cli.command import (
-    EXIT_CODES,
-    add_version,
-    check_output,
-    execute,
-    positive_float,
-    positive_int,
-)
+from otadtk.cli.shared.common_options import add_version, positive_int, seed_number
+from otadtk.cli.shared.execute import EXIT_CODES, execute
+from otadtk.cli.shared.output_files import check_output
+from otadtk.metrics.entry import positive_float
 
 logger = logging.getLogger(__name__)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; gives its exit code."""
+    """Run the command; returns its exit code."""
     return execute(_parser(), _run, arguments)
 
 
@@ -29,7 +25,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="otadtk-train",
         description="Train an adapter (a learned ground metric) for an encoder on labelled clips: "
         "a folder per class, a CSV with the columns file and label, or FSD50K as published.",
-        epilog=f"A killed run goes on when it is started again in the same way. {EXIT_CODES}",
+        epilog=f"The same command resumes a killed run. {EXIT_CODES}",
     )
     parser.add_argument("model", help="an encoder of otadtk-list-models, or path/to/file.py:Class")
     parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="the clips")
@@ -37,18 +33,18 @@ def _parser() -> argparse.ArgumentParser:
         "--labels", type=Path, metavar="CSV", help="file,label[,source,recording] below DIR"
     )
     parser.add_argument(
-        *("--variant",),
-        choices=["agnostic", "native", "artifact"],
+        "--variant",
+        choices=["agnostic", "native", "artifact", "perceptual"],
         default="agnostic",
-        help="what is learned (default: agnostic)",
+        help="the training objective (default: agnostic)",
     )
     parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="the adapter")
     parser.add_argument(
         "--start", type=Path, metavar="FILE", help="the agnostic adapter a native one starts from"
     )
     parser.add_argument("--licence", default="unknown", help="of the adapter, for its card")
-    parser.add_argument("--seed", type=int, default=0, help="(default: 0)")
-    recipe = parser.add_argument_group("recipe (defaults: those chosen for the variant)")
+    parser.add_argument("--seed", type=seed_number, default=0, help="(default: 0)")
+    recipe = parser.add_argument_group("recipe (defaults depend on the variant)")
     recipe.add_argument("--epochs", type=positive_int, metavar="N", help="at most")
     recipe.add_argument("--steps", type=positive_int, metavar="N", help="batches per epoch")
     recipe.add_argument("--batch", type=positive_int, metavar="N")
@@ -56,7 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     recipe.add_argument("--patience", type=positive_int, metavar="N", help="epochs")
     recipe.add_argument("--margin", type=positive_float, metavar="M")
     recipe.add_argument("--epsilon", type=positive_float, metavar="E", help="of native")
-    recipe.add_argument("--fault-weight", type=positive_float, metavar="W", help="of artifact")
+    recipe.add_argument("--fault-weight", type=positive_float, metavar="W", help="of faults")
     recipe.add_argument("--feature-weight", type=positive_float, metavar="W", help="of artifact")
     parser.add_argument(
         "--device", help="for embedding: cpu, cuda … (default: cuda if there is one)"
@@ -76,8 +72,15 @@ def _run(options: argparse.Namespace) -> None:
     from otadtk.weights import digest_of
 
     names = (
-        *("epochs", "steps", "batch", "learning_rate", "patience", "margin", "epsilon"),
-        *("fault_weight", "feature_weight"),
+        "epochs",
+        "steps",
+        "batch",
+        "learning_rate",
+        "patience",
+        "margin",
+        "epsilon",
+        "fault_weight",
+        "feature_weight",
     )
     changes = {n: getattr(options, n) for n in names if getattr(options, n) is not None}
     trained = train_adapter(

@@ -10,10 +10,11 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from otadtk.distances.cost import SquaredCost, accumulator, row_tiles
-from otadtk.distances.median import median_distance
-from otadtk.distances.pairs import TILE, PairDistances
-from otadtk.distances.validate import as_points, check_pair, check_positive
+from otadtk.distances.costs.median import median_distance
+from otadtk.distances.costs.pairs import TILE, PairDistances
+from otadtk.distances.costs.protocol import Cost, accumulator
+from otadtk.distances.costs.squared import SquaredCost, row_tiles
+from otadtk.distances.validate import as_points, check_bandwidth, check_pair
 from otadtk.errors import UsageError
 
 KernelName = Literal["gaussian", "iq", "imq"]
@@ -21,8 +22,8 @@ BandwidthRule = Literal["eval", "ref", "pooled"]
 SCALE = 100.0
 _TINY = 1e-8
 
-Kernel = Callable[[Tensor, float], Tensor]
-_KERNELS: dict[str, Kernel] = {
+KernelFunction = Callable[[Tensor, float], Tensor]
+_KERNELS: dict[str, KernelFunction] = {
     "gaussian": lambda squared, gamma: squared.mul(-gamma).exp_(),
     "iq": lambda squared, gamma: squared.mul(gamma).add_(1.0).reciprocal_(),
     "imq": lambda squared, gamma: squared.mul(gamma).add_(1.0).rsqrt_(),
@@ -75,7 +76,7 @@ class PairsWithin:
 class PairsBetween:
     """The pairs of two clouds, computed when they are asked for."""
 
-    def __init__(self, cost: Callable[[], SquaredCost], count: int) -> None:
+    def __init__(self, cost: Callable[[], Cost], count: int) -> None:
         self._cost, self.count = cost, count
 
     def median(self) -> float:
@@ -124,7 +125,9 @@ def kernel_distance(
         {"ref": PairsWithin(PairDistances(x_)), "eval": PairsWithin(PairDistances(y_))},
         PairsBetween(lambda: SquaredCost(x_, y_, torch.float32), len(x_) * len(y_)),
         lambda: PairsWithin(PairDistances(torch.cat([x_, y_]))),
-        *(bandwidth, kernel, scale),
+        bandwidth,
+        kernel,
+        scale,
     )
 
 
@@ -149,7 +152,7 @@ def kernel_distance_by(
     """The kernel distance by the pairs within each set, between them and of both together."""
     left = dict(within)
     if not isinstance(bandwidth, str):
-        sigma, rule = check_positive(bandwidth, "bandwidth"), "given"
+        sigma, rule = check_bandwidth(bandwidth), "given"
     elif bandwidth in left:
         sigma, rule = left[bandwidth].median(), bandwidth
     elif bandwidth == "pooled":

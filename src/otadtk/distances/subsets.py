@@ -2,7 +2,8 @@
 
 ``transport_between``, ``frechet_between`` and ``kernel_between`` take the pool and give a function
 of two index arrays. Nothing is approximated but the solver's tolerance: a replicate of a
-Sinkhorn divergence is solved to a relative duality gap of 1e-4, from costs in float32.
+Sinkhorn divergence is solved to a relative duality gap of 1e-4, from costs in float32 where that
+is exact enough.
 """
 
 from __future__ import annotations
@@ -15,7 +16,10 @@ import torch
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from otadtk.distances.couple import Coupler
+from otadtk.distances.arrays import IndexArray
+from otadtk.distances.costs.pairs import PairDistances
+from otadtk.distances.costs.pool import Pool, fits_memory
+from otadtk.distances.costs.squared import SquaredCost
 from otadtk.distances.frechet import frechet_distance, nuclear_norm
 from otadtk.distances.kernel import (
     BandwidthRule,
@@ -24,46 +28,74 @@ from otadtk.distances.kernel import (
     kernel_distance,
     kernel_distance_by,
 )
-from otadtk.distances.pairs import PairDistances
-from otadtk.distances.pool import IndexArray, PooledCosts, fits_memory
-from otadtk.distances.regime import plan_memory
-from otadtk.distances.result import Coupling
-from otadtk.distances.sinkhorn import cost_scale
-from otadtk.distances.transport import TransportSettings, transport
-from otadtk.distances.validate import as_points
+from otadtk.distances.moments import moments
+from otadtk.distances.transport.certificate.plan import no_progress
+from otadtk.distances.transport.couplings import TransportSettings, transport
+from otadtk.distances.transport.memory import memory_budget
+from otadtk.distances.transport.result import Coupling
+from otadtk.distances.transport.sinkhorn import cost_scale
+from otadtk.distances.transport.solve import Coupler
+from otadtk.distances.validate import as_points, check_epsilon
 
 SubsetDistance = Callable[[IndexArray, IndexArray], float]
 """The distance between pool[first] (reference) and pool[second] (evaluated)."""
 
 REPLICATE_TOLERANCE = 1e-4
+"""Relative duality gap of a replicate."""
+_ROUNDED = 0.1
+"""Rounding of the costs of a pool in units of ε, at most."""
 _MAX_ITERATIONS = 1000
 
 
 def transport_between(points: ArrayLike | Tensor, settings: TransportSettings) -> SubsetDistance:
     """The transport distance of the settings between subsets of the pool."""
     pool = as_points(points, "points")
+    dtype = exact_enough(pool, settings)
     plain = settings.coupling == "sinkhorn" and settings.compat is None
-    if plain and fits_memory(len(pool), settings.max_memory):
-        return _SinkhornBetween(pool, settings)
+    if plain and fits_memory(len(pool), settings.max_memory, dtype.itemsize):
+        return _SinkhornBetween(pool, settings, dtype)
     return lambda i, j: transport(pool[i], pool[j], settings).value
+
+
+def exact_enough(pool: Tensor, settings: TransportSettings) -> torch.dtype:
+    """float32, unless its rounding of the largest cost is not small against ε."""
+    if pool.device.type == "mps":
+        return torch.float32
+    epsilon = settings.epsilon
+    if settings.epsilon_scale != "absolute":  # one far point rounds the other costs to nothing
+        epsilon *= SquaredCost(pool, pool, torch.float64).median(256)
+    largest = SquaredCost(pool, pool, torch.float32).largest()
+    small = largest * torch.finfo(torch.float32).eps <= _ROUNDED * epsilon
+    return torch.float32 if small else torch.float64
 
 
 class _SinkhornBetween:
     """Sinkhorn divergences from the pool's costs; a subset's own term is solved once."""
 
-    def __init__(self, pool: Tensor, settings: TransportSettings) -> None:
-        self._costs, self._settings, self._dim = PooledCosts(pool), settings, pool.shape[1]
+    def __init__(self, points: Tensor, settings: TransportSettings, dtype: torch.dtype) -> None:
+        self._pool, self._settings, self._dim = Pool(points, dtype), settings, points.shape[1]
         self._own: dict[tuple[bytes, float], float] = {}
 
     def __call__(self, i: IndexArray, j: IndexArray) -> float:
-        (rows, a), (columns, b) = self._costs.subset(i), self._costs.subset(j)
-        cost, settings = self._costs.block(rows, columns), self._settings
+        (rows, a), (columns, b) = self._pool.subset(i), self._pool.subset(j)
+        cost, settings = self._pool.cost(rows, columns), self._settings
         epsilon = settings.epsilon
         if settings.epsilon_scale != "absolute":
-            epsilon *= cost_scale(cost, a, b, settings.epsilon_scale)
-        budget = plan_memory(*cost.shape, self._dim, 4, settings.max_memory)
+            scaled = cost
+            if settings.epsilon_scale == "median_cost":  # which knows no weights
+                scaled = self._pool.cost(self._pool.every(i), self._pool.every(j))
+            epsilon *= cost_scale(scaled, a, b, settings.epsilon_scale)
+        entropic = settings.divergence == "entropic"
+        check_epsilon(epsilon, cost.largest(), entropic=entropic)
+        n, m = cost.shape
+        budget = memory_budget(n, m, self._dim, cost.item_bytes, settings.max_memory)
         coupler = Coupler(
-            *(epsilon, REPLICATE_TOLERANCE, _MAX_ITERATIONS, budget, cost.dtype, _nobody),
+            epsilon,
+            REPLICATE_TOLERANCE,
+            _MAX_ITERATIONS,
+            budget,
+            cost.dtype,
+            no_progress,
             tight=False,
         )
         value = self._value(coupler.couple_costs(cost, a, b, "xy"))
@@ -73,7 +105,7 @@ class _SinkhornBetween:
     def _self_term(self, coupler: Coupler, rows: Tensor, a: Tensor) -> float:
         key = rows.cpu().numpy().tobytes() + a.numpy().tobytes(), coupler.epsilon
         if key not in self._own:
-            cost = self._costs.block(rows, rows)
+            cost = self._pool.cost(rows, rows)
             self._own[key] = self._value(coupler.couple_costs(cost, a, a, "xx"))
         return self._own[key]
 
@@ -82,7 +114,7 @@ class _SinkhornBetween:
         return term.value if sharp else 0.5 * (term.primal + term.dual)
 
 
-def frechet_between(points: ArrayLike | Tensor) -> SubsetDistance:
+def frechet_between(points: ArrayLike | Tensor, *, max_memory: int | None = None) -> SubsetDistance:
     """The Fréchet distance between subsets of the pool.
 
     With fewer samples than dimensions all of it follows from the costs C = ‖x − y‖²: the
@@ -90,13 +122,13 @@ def frechet_between(points: ArrayLike | Tensor) -> SubsetDistance:
     tr Σ₁ = Σ C_xx / 2n(n−1) and ‖μ₁ − μ₂‖² = mean C_xy − ½ mean C_xx − ½ mean C_yy.
     """
     pool = as_points(points, "points").cpu()
-    few = fits_memory(len(pool), item=8)
-    costs = PooledCosts(pool, torch.float64, merge=False).matrix if few else None
+    few = fits_memory(len(pool), max_memory, item=8)
+    costs = Pool(pool, torch.float64, merge=False).matrix if few else None
 
     def distance(i: IndexArray, j: IndexArray) -> float:
         n, m = len(i), len(j)
         if costs is None or min(n, m) > pool.shape[1]:
-            return frechet_distance(pool[i], pool[j])
+            return frechet_distance(moments(pool[i]), moments(pool[j]))
         rows, columns = (torch.from_numpy(np.sort(side)) for side in (i, j))  # read in order
         drawn = torch.zeros(len(pool), 2, dtype=torch.float64)
         drawn[:, 0].index_add_(0, rows, torch.ones(n, dtype=torch.float64))
@@ -114,29 +146,30 @@ def frechet_between(points: ArrayLike | Tensor) -> SubsetDistance:
 
 
 def kernel_between(
-    points: ArrayLike | Tensor, bandwidth: float | BandwidthRule = "eval"
+    points: ArrayLike | Tensor,
+    bandwidth: float | BandwidthRule = "eval",
+    *,
+    max_memory: int | None = None,
 ) -> SubsetDistance:
     """The kernel distance between subsets of the pool; a median bandwidth is each pair's own."""
-    pool = as_points(points, "points")
-    if not fits_memory(len(pool)):
-        return lambda i, j: kernel_distance(pool[i], pool[j], bandwidth=bandwidth).value
-    costs = PooledCosts(pool, merge=False)
+    vectors = as_points(points, "points")
+    if not fits_memory(len(vectors), max_memory):
+        return lambda i, j: kernel_distance(vectors[i], vectors[j], bandwidth=bandwidth).value
+    pool = Pool(vectors, merge=False)
 
     def distance(i: IndexArray, j: IndexArray) -> float:
-        rows, columns = (torch.from_numpy(side).to(pool.device) for side in (i, j))
+        rows, columns = (torch.from_numpy(side).to(vectors.device) for side in (i, j))
         both = torch.cat([rows, columns])
         return kernel_distance_by(
             {
-                "ref": PairsWithin(PairDistances(costs.block(rows, rows))),
-                "eval": PairsWithin(PairDistances(costs.block(columns, columns))),
+                "ref": PairsWithin(PairDistances(pool.cost(rows, rows))),
+                "eval": PairsWithin(PairDistances(pool.cost(columns, columns))),
             },
-            PairsBetween(lambda: costs.block(rows, columns), len(i) * len(j)),
-            lambda: PairsWithin(PairDistances(costs.block(both, both))),
-            *(bandwidth, "gaussian", True),
+            PairsBetween(lambda: pool.cost(rows, columns), len(i) * len(j)),
+            lambda: PairsWithin(PairDistances(pool.cost(both, both))),
+            bandwidth,
+            "gaussian",
+            True,
         ).value
 
     return distance
-
-
-def _nobody(term: str, iteration: int, error: float) -> None:
-    """Nobody watches a replicate."""

@@ -11,6 +11,15 @@ from torch import Tensor
 
 from otadtk.errors import UsageError
 
+LARGEST_SEED = 2**63 - 1
+"""What torch takes as a seed."""
+_RESOLVED = 1e-15
+"""The smallest ε in units of the largest cost: below it float64 does not resolve C/ε."""
+_DROWNED, _DROWNED_ENTROPIC = 1e12, 1e6
+"""The largest ε in units of the largest cost, for a sharp and an entropic divergence: above it the
+rounding of the kernel, times ε, exceeds the costs. Measured: 3.34 instead of 4 at 1e28, and 3.25
+at 2e6 with the entropy term."""
+
 
 def as_points(points: ArrayLike | Tensor, name: str) -> Tensor:
     """A detached, finite floating-point (N, d) tensor; 1-d input is one dimension per sample."""
@@ -32,7 +41,18 @@ def as_points(points: ArrayLike | Tensor, name: str) -> Tensor:
     bad = int((~torch.isfinite(tensor)).any(dim=1).sum())
     if bad:
         raise UsageError(f"{name} has NaN or infinite values in {bad} of {len(tensor)} samples.")
+    largest = float(tensor.abs().max())
+    if largest > largest_value(tensor.shape[1]):
+        raise UsageError(
+            f"{name} has values up to {largest:.3g}, and float32 cannot hold their squares: divide "
+            f"the embeddings of both sets by one number, such as {largest:.0e}."
+        )
     return tensor
+
+
+def largest_value(dimension: int) -> float:
+    """The largest number in vectors whose squared distances float32 can hold."""
+    return math.sqrt(torch.finfo(torch.float32).max / (4 * dimension))
 
 
 def check_pair(x: Tensor, y: Tensor) -> None:
@@ -50,6 +70,36 @@ def check_positive(value: float, name: str) -> float:
     if not math.isfinite(value) or value <= 0:
         raise UsageError(f"{name} must be a positive, finite number, not {value!r}.")
     return float(value)
+
+
+def check_epsilon(epsilon: float, largest_cost: float, *, entropic: bool) -> float:
+    """The absolute ε, if float64 can resolve it against the costs; else a UsageError."""
+    too_small = epsilon < _RESOLVED * largest_cost or epsilon < torch.finfo(torch.float64).tiny
+    most = _DROWNED_ENTROPIC if entropic else _DROWNED
+    too_large = not math.isfinite(epsilon) or epsilon > most * largest_cost > 0
+    if too_small or too_large:
+        raise UsageError(
+            f"epsilon = {epsilon:.3g} is too {'small' if too_small else 'large'} against costs of "
+            f"{largest_cost:.3g}; take one near the costs (--epsilon 0.1 --epsilon-scale "
+            f"median_cost)" + (", or --coupling exact for the limit 0." if too_small else ".")
+        )
+    return epsilon
+
+
+def check_bandwidth(value: float) -> float:
+    """A given bandwidth of a kernel, if float32 can hold its square; else a UsageError."""
+    bandwidth = check_positive(value, "bandwidth")
+    if not 1e-18 <= bandwidth <= 1e18:
+        raise UsageError(f"bandwidth must lie between 1e-18 and 1e18, not {bandwidth:g}.")
+    return bandwidth
+
+
+def check_seed(seed: int) -> int:
+    """The seed, if torch takes it; else a UsageError."""
+    whole = isinstance(seed, (int, np.integer)) and not isinstance(seed, bool)
+    if not whole or not 0 <= seed <= LARGEST_SEED:
+        raise UsageError(f"seed must be a whole number from 0 to 2^63 - 1, not {seed!r}.")
+    return int(seed)
 
 
 def as_weights(weights: ArrayLike | Tensor | None, count: int, name: str) -> Tensor:

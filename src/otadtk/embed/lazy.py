@@ -1,4 +1,4 @@
-"""An encoder that is built when it is needed, in whatever process that happens."""
+"""An encoder that is built when it is first needed, also in another process."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from otadtk.encoders import EncoderSpec, ShippedSpec, load_encoder, ship
-from otadtk.places import absolute
+from otadtk.encoders import EncoderSpec, load_encoder
+from otadtk.files.remote import absolute
 
 if TYPE_CHECKING:
     from otadtk.encoders import Encoder
 
-_arrived: dict[tuple[str, str | None, Path | None], LazyEncoder] = {}
-"""Encoders that came from another process: each is built once, however often it comes."""
+_unpickled: dict[tuple[str, str | None, Path | None], LazyEncoder] = {}
+"""Encoders unpickled in this process, so that each is built only once."""
 
 
 class LazyEncoder:
-    """An encoder that is built, once, when the first clip really needs it."""
+    """An encoder that is built once, when the first clip needs it.
+
+    ``weights`` is the user's copy of the weights; ``loaded`` is an encoder that is built already.
+    """
 
     def __init__(
         self,
@@ -31,8 +34,8 @@ class LazyEncoder:
         self._device = device
         self._weights = weights
         self._lock = threading.Lock()
-        self._encoder = self._given = loaded
-        if weights is not None:  # the user's own file is checked even if the store has everything
+        self._encoder = self._loaded = loaded
+        if weights is not None:  # check the user's file even if the store has everything
             self.get()
 
     def get(self) -> Encoder:
@@ -48,27 +51,26 @@ class LazyEncoder:
 
     def __reduce__(self) -> tuple[Callable[..., LazyEncoder], tuple[Any, ...]]:
         weights = absolute(self._weights) if self._weights is not None else None
-        return _arrive, (ship(self.spec), self._device, weights, self._given)
+        return _unpickle, (self.spec, self._device, weights, self._loaded)
 
 
-def _arrive(
-    shipped: ShippedSpec, device: str | None, weights: Path | None, given: Encoder | None
+def _unpickle(
+    spec: EncoderSpec, device: str | None, weights: Path | None, loaded: Encoder | None
 ) -> LazyEncoder:
-    spec = shipped.unpack()
-    if given is not None:
-        return LazyEncoder(spec, device, loaded=given)
+    if loaded is not None:
+        return LazyEncoder(spec, device, loaded=loaded)
     key = (spec.fingerprint, device, weights)
-    if key not in _arrived:
-        _arrived[key] = LazyEncoder(spec, device)
-        _arrived[key]._weights = weights
-    return _arrived[key]
+    if key not in _unpickled:
+        _unpickled[key] = LazyEncoder(spec, device)
+        _unpickled[key]._weights = weights  # set afterwards: the constructor would load it now
+    return _unpickled[key]
 
 
 def _let_malloc_keep_memory() -> None:
-    """Teach glibc not to return the memory of every layer's output to the system.
+    """Make glibc keep freed blocks up to 32 MB instead of returning them to the system.
 
-    Freeing one block of nearly 32 MB, the largest that moves glibc's dynamic threshold, makes it
-    keep blocks of that size: without it, page faults take a quarter of an encoder's time.
+    Freeing one block of nearly that size moves glibc's dynamic threshold. Without this, page faults
+    take a quarter of an encoder's time.
     """
     import torch
 

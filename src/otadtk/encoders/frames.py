@@ -1,6 +1,6 @@
-"""Frames instead of clip vectors: an encoder's own, or those that kadtk and fadtk compare.
+"""Frames instead of clip vectors: those of the encoder, or those that kadtk and fadtk compare.
 
-What the two tools do with a clip, by model:
+How the two tools frame a clip, by model:
 
     vggish        both    one frame per 0.96 s, before the final ReLU
     encodec       kadtk   means over 1 s of the first three minutes
@@ -9,9 +9,9 @@ What the two tools do with a clip, by model:
     openl3        kadtk   frames of 1 s every 0.5 s
     panns*        kadtk   the whole clip as one frame
 
-Short clips stay as short as they are, but fadtk fills those of VGGish up to 1 s; kadtk fails on
-VGGish below 0.975 s and on EnCodec below 1 s, where one frame is given here. Their caches hold
-float16, so their frames are rounded to it here too. Both resample by torchaudio, then round to 16
+Short clips are not padded, except that fadtk pads those of VGGish to 1 s. kadtk fails on VGGish
+below 0.975 s and on EnCodec below 1 s; here such a clip has one frame. Their caches hold
+float16, so frames are rounded to it here too. Both resample by torchaudio, then round to 16
 bits; here soxr resamples: 16-bit audio at the encoder's rate gives the same frames.
 """
 
@@ -25,6 +25,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from otadtk.encoders.loading import load_encoder
 from otadtk.encoders.spec import Encoder, EncoderSpec, Encoding
 from otadtk.errors import UsageError
 
@@ -36,8 +37,6 @@ _OPENL3_STEPS = 5
 """OpenL3's frames start every 0.1 s here, and every 0.5 s in kadtk."""
 
 Rule = Callable[[Encoder, torch.Tensor], torch.Tensor]
-companions: dict[str, tuple[EncoderSpec, str]] = {}
-"""The encoder inside and whose frames it gives, by the fingerprint of the whole."""
 
 
 def with_frames(spec: EncoderSpec, whose: str) -> EncoderSpec:
@@ -52,17 +51,15 @@ def with_frames(spec: EncoderSpec, whose: str) -> EncoderSpec:
         )
     # the two tools take clips whole and, but for VGGish, as short as they are
     as_ours = whose == OWN or spec.name == "vggish"
-    whole = replace(
+    return replace(
         spec,
         name=f"{spec.name}@{whose}",
         loader="otadtk.encoders.frames:load",
         preprocessing=f"{spec.preprocessing}; frames of {whose} {1 if as_ours else 2}",
         minimum_samples=spec.minimum_samples if as_ours else 1,
         segment_samples=spec.segment_samples if as_ours else None,
-        identity=spec.identity,
+        inner=spec,
     )
-    companions[whole.fingerprint] = spec, whose
-    return whole
 
 
 class FramesEncoder(Encoder):
@@ -124,20 +121,17 @@ _RULES: dict[tuple[str, str], Rule] = {
 }
 
 
-def load(spec: EncoderSpec, device: torch.device, own: Path | None = None) -> Encoder:
-    """The encoder inside, with its weights, wrapped; its own frames need no wrapping."""
-    from otadtk.encoders import load_encoder
-
-    inner_spec, whose = companions[spec.fingerprint]
-    inner = load_encoder(inner_spec, device, own)
-    if whose == OWN:
-        return inner
-    return wrap(spec, inner, whose)
+def load(spec: EncoderSpec, device: torch.device, user_copy: Path | None = None) -> Encoder:
+    """The wrapped encoder with its weights; its own frames need no wrapping."""
+    assert spec.inner is not None, f"the spec {spec.name!r} wraps nothing"
+    inner = load_encoder(spec.inner, device, user_copy)
+    whose = spec.name.rpartition("@")[2]
+    return inner if whose == OWN else with_rule(spec, inner, whose)
 
 
-def wrap(spec: EncoderSpec, inner: Encoder, whose: str) -> FramesEncoder:
+def with_rule(spec: EncoderSpec, inner: Encoder, whose: str) -> FramesEncoder:
     """A loaded encoder with the frames of a tool; VGGish loses its final ReLU."""
-    from otadtk.encoders.vggish import VggishEncoder
+    from otadtk.encoders.networks.vggish.network import VggishEncoder
 
     if isinstance(inner, VggishEncoder):
         inner.network.embeddings = nn.Sequential(*list(inner.network.embeddings)[:-1])

@@ -1,4 +1,4 @@
-"""From a clip to segments, and from the frames of its segments to the one vector of the clip."""
+"""Cuts a clip into segments, and pools the frames of its segments to one vector."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from otadtk.encoders.spec import EncoderSpec, Encoding
 class Segmenter:
     """Cuts a clip that arrives in blocks into segments; the clip is never held whole.
 
-    Segment k starts at k · (length − overlap). A remainder that lies inside the overlap has been
-    heard already and gives no segment of its own, nor does one below the spec's shortest tail.
-    Only a clip that is short as a whole is padded here: the tail of a long one reaches the network
-    as it is, so that the network can weigh it by its true length.
+    Segment k starts at k · (length − overlap). A remainder inside the overlap is part of the last
+    segment already and gives no further one, nor does a remainder below the spec's shortest tail.
+    Only a clip shorter than the minimum is padded here. The tail of a long clip reaches the network
+    as it is, so that the network can weight it by its true length.
     """
 
     def __init__(self, spec: EncoderSpec) -> None:
@@ -69,7 +69,7 @@ def join(encodings: Sequence[Encoding]) -> Encoding:
 def weighted_mean(encodings: Sequence[Encoding], *, unit_norm: bool) -> torch.Tensor:
     """The mean ``(d,)`` of all frames by their weights, L2-normalised if asked for.
 
-    Frames that all have weight 0 (a clip of digital silence) count alike.
+    Frames that all have weight 0 (a clip of digital silence) are weighted equally.
     """
     clip = join(encodings)
     frames, weights = clip.frames.cpu().double(), clip.weights.cpu().double()

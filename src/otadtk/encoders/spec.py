@@ -1,4 +1,4 @@
-"""What an encoder is: the facts known before its weights load, and the contract of the loaded network."""
+"""EncoderSpec, the facts known before weights load, and Encoder, the interface of a loaded network."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, final
 
+from otadtk.errors import UsageError
 from otadtk.weights import WeightFile
 
 if TYPE_CHECKING:
@@ -22,14 +23,14 @@ class EncoderSpec:
     """Everything known about an encoder before a weight is read.
 
     ``loader`` names the function that builds it, ``"package.module:function"``; it is called as
-    ``load(spec, device, weights)``.
+    ``load(spec, device, user_copy)``, the last being the path of the user's copy of the weights.
 
-    How a clip of any length becomes segments: ``lead_samples`` zeros go before it; a clip shorter
-    than ``minimum_samples`` gets zeros behind it; one longer than ``segment_samples`` is cut into
-    segments that overlap by ``overlap_samples``, so that memory stays bounded (``None``: the whole
-    clip at once). What remains after the last whole segment is a segment of its own if it has
-    ``shortest_tail_samples`` or more, and is dropped otherwise. ``frame_seconds`` is the step
-    between two frames, where frames have one.
+    A clip becomes segments so: ``lead_samples`` zeros are put before it; a clip shorter than
+    ``minimum_samples`` is padded with zeros; one longer than ``segment_samples`` is cut into
+    segments that overlap by ``overlap_samples``, which bounds memory (``None``: the whole clip at
+    once). The remainder after the last whole segment is one more segment if it has at least
+    ``shortest_tail_samples``, and is dropped otherwise. ``frame_seconds`` is the step between two
+    frames, where frames have a fixed one.
     """
 
     name: str
@@ -41,6 +42,8 @@ class EncoderSpec:
     licence: str
     paper: str
     training_data: str
+    citation: str = ""
+    """BibTeX of the paper."""
     commercial_use: bool = True
     weights: tuple[WeightFile, ...] = ()
     lead_samples: int = 0
@@ -50,8 +53,16 @@ class EncoderSpec:
     shortest_tail_samples: int = 1
     frame_seconds: float | None = None
     unit_norm: bool = False
+    layers: tuple[tuple[str, int], ...] = ()
+    """Name and number of channels of the intermediate layers that the network can show."""
     identity: str = field(default="", compare=False)
-    """Extra text for the fingerprint of encoders that have no pinned weights (one's own classes)."""
+    """Extra text for the fingerprint of encoders without published weights, as custom classes."""
+    inner: EncoderSpec | None = None
+    """The model that this one wraps, if it wraps one."""
+    measurement: str = ""
+    """Where the weight-free features are that this model puts beside the vectors inside."""
+    custom_class: type | None = field(default=None, compare=False, repr=False)
+    """The class of a custom encoder."""
 
     @property
     def fingerprint(self) -> str:
@@ -68,14 +79,27 @@ class EncoderSpec:
 
 @dataclass(frozen=True)
 class Encoding:
-    """What a network says of one segment: its frames ``(n, d)`` and how much each counts ``(n,)``."""
+    """The frames ``(n, d)`` of one segment and their weights ``(n,)`` in the clip vector."""
 
     frames: torch.Tensor
     weights: torch.Tensor
 
 
+@dataclass(frozen=True)
+class LayeredEncoding:
+    """An encoding, and the moments of intermediate layers behind each of its frames.
+
+    ``means`` and ``squares`` ``(n, channels)`` are the mean and the mean square of every channel
+    of the layers ``spec.layers``, over the time and the frequencies of the frame.
+    """
+
+    encoding: Encoding
+    means: torch.Tensor
+    squares: torch.Tensor
+
+
 class Encoder(ABC):
-    """A loaded network. Subclasses write ``encode_segments``; few need another ``pool``."""
+    """A loaded network. Subclasses define ``encode_segments``; few need another ``pool``."""
 
     def __init__(self, spec: EncoderSpec, device: torch.device) -> None:
         self.spec = spec
@@ -83,7 +107,11 @@ class Encoder(ABC):
 
     @abstractmethod
     def encode_segments(self, segments: Sequence[torch.Tensor]) -> list[Encoding]:
-        """Encodings of 1-D float32 waveforms at ``spec.sample_rate``, each as if it came alone."""
+        """Encodings of 1-D float32 waveforms at ``spec.sample_rate``; none depends on the others."""
+
+    def encode_layers(self, segments: Sequence[torch.Tensor]) -> list[LayeredEncoding]:
+        """The same with the moments of ``spec.layers``; networks that name layers write it."""
+        raise UsageError(f"{self.spec.name!r} does not show its intermediate layers.")
 
     def pool(self, encodings: Sequence[Encoding]) -> torch.Tensor:
         """The clip vector ``(d,)`` of the segments of one clip."""

@@ -1,4 +1,4 @@
-"""What an engine is: work described once, its items taken through it in any order."""
+"""The interface of an engine: it takes items through work that is described once."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from types import TracebackType
-from typing import TypeVar, final
+from typing import ClassVar, TypeVar, final
 
 from otadtk.errors import OtadtkError
 
@@ -15,38 +15,42 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 Worker = Callable[[Iterator[tuple[int, T]]], Iterator[tuple[int, R]]]
-"""Takes numbered items as it needs them and gives numbered results as they are done."""
+"""Takes numbered items when it needs them, and gives numbered results when they are done."""
 
 
 @dataclass(frozen=True)
 class Lost:
-    """Stands for the result of an item that could not be computed, and says why."""
+    """Takes the place of a result that could not be computed, with the reason."""
 
     reason: str
 
 
 @dataclass
 class RunSummary:
-    """What a run over several nodes did."""
+    """The figures of a run over several nodes."""
 
     seconds: float = 0.0
     nodes: dict[str, int] = field(default_factory=dict)
     """How many items each node finished."""
-    ahead: dict[str, int] = field(default_factory=dict)
-    """How many items each node decoded for the workers of others."""
+    prefetched: dict[str, int] = field(default_factory=dict)
+    """How many items each node prefetched for the workers of others."""
     retries: int = 0
-    """Batches that were given out again because their worker had died."""
+    """Batches that were repeated because their worker had died."""
 
     def describe(self, unit: str, bad: int) -> str:
-        """All of it in one line."""
+        """The figures in one line."""
         rates = [
             f"{name} {count / max(self.seconds, 1e-9):.1f} {unit}s/s"
             for name, count in sorted(self.nodes.items())
         ]
-        ahead = f"{sum(self.ahead.values())} read ahead on {_count(len(self.ahead), 'node', 's')}, "
+        prefetched = (
+            f"{sum(self.prefetched.values())} prefetched on "
+            f"{_count(len(self.prefetched), 'node', 's')}, "
+        )
         return (
             f"{sum(self.nodes.values())} {unit}s in {self.seconds:.1f} s on "
-            f"{_count(len(rates), 'node', 's')} ({', '.join(rates)}); {ahead if self.ahead else ''}"
+            f"{_count(len(rates), 'node', 's')} ({', '.join(rates)}); "
+            f"{prefetched if self.prefetched else ''}"
             f"{_count(self.retries, 'batch', 'es')} retried, {_count(bad, 'bad file', 's')}"
         )
 
@@ -54,24 +58,26 @@ class RunSummary:
 class Engine(ABC):
     """Takes items through described work.
 
-    ``prepare`` is the description: called without arguments where the work is done, it gives the
-    worker. It must survive pickling, as must items and results. An engine may be used again and
-    again; ``close`` (or ``with``) frees what it holds.
+    ``prepare`` is the description: it is called without arguments where the work is done, and gives
+    the worker. It must be picklable, and so must items and results. An engine may be used for many
+    runs; ``close`` (or ``with``) frees what it holds.
     """
 
+    distributed: ClassVar[bool] = False
+    """Whether the workers are other processes, so that data has to be sent to them."""
     summary: RunSummary | None = None
-    """Of the last run, where there is more to say than that it is done."""
+    """The figures of the last run; ``None`` for an engine that keeps none."""
 
     @property
     def workers(self) -> int:
-        """How many items are worked at at a time."""
+        """How many items are processed at a time."""
         return 1
 
     def share(self, value: T) -> Callable[[], T]:
-        """A handle by which the work of several runs gets at one large value.
+        """A small handle by which the workers of several runs get one large value.
 
-        It travels for little; in every process all calls give the same object, which stays there
-        until another value is shared.
+        In every process all calls of the handle give the same object. It stays in memory until
+        another value is shared.
         """
         return lambda: value
 
@@ -85,14 +91,14 @@ class Engine(ABC):
         unit: str,
         batch_size: int | None = None,
         delay: float = 0.0,
-        ahead: Callable[[Sequence[T]], list[T]] | None = None,
+        prefetch: Callable[[Sequence[T]], list[T]] | None = None,
     ) -> Iterator[tuple[int, R | Lost]]:
         """The results, numbered as their items, in the order in which they are done.
 
-        Shows one progress bar, after ``delay`` seconds. ``batch_size`` is how many items travel
-        together for each thread, where they travel. What ``ahead`` makes of some items a worker
-        takes as well as the items: where CPUs are free that no worker has, they may do that part
-        of its work. An exception of a worker ends the run.
+        Shows one progress bar, after ``delay`` seconds. ``batch_size`` is how many items are sent
+        together for each thread, where they are sent. ``prefetch`` does the first part of the work:
+        a worker takes its results in place of the items. An engine may call it on free CPUs, or
+        not at all. An exception of a worker ends the run.
         """
 
     @final
@@ -105,10 +111,10 @@ class Engine(ABC):
         unit: str = "part",
         delay: float = 2.0,
     ) -> list[R]:
-        """The values of a function at all items, in their order; each counts on one torch thread."""
+        """The values of a function at all items, in their order; each call has one torch thread."""
         found: dict[int, R] = {}
         runs = self.run(
-            *(partial(_each, prepare), items), title=title, unit=unit, batch_size=1, delay=delay
+            partial(_each, prepare), items, title=title, unit=unit, batch_size=1, delay=delay
         )
         for index, result in runs:
             if isinstance(result, Lost):
@@ -118,7 +124,7 @@ class Engine(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Free what the engine holds; it may be used again all the same."""
+        """Free what the engine holds; it may still be used again."""
 
     def __enter__(self) -> Engine:
         return self

@@ -1,4 +1,4 @@
-"""Executes work on the threads of this process: the default engine."""
+"""The default engine: threads of this process."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Generic, final
 
 from otadtk.engine.base import Engine, Lost, R, T, Worker
+from otadtk.errors import UsageError
 
 
 def default_workers() -> int:
@@ -20,14 +21,17 @@ def default_workers() -> int:
 
 @final
 class LocalEngine(Engine):
-    """So many threads that share one worker and take items from one queue."""
+    """Threads that share one worker and take items from one queue."""
 
     def __init__(self, workers: int | None = None) -> None:
+        whole = isinstance(workers, int) and not isinstance(workers, bool)
+        if workers is not None and not (whole and workers > 0):
+            raise UsageError(f"workers must be a whole number above 0, not {workers!r}.")
         self._workers = workers or default_workers()
 
     @property
     def workers(self) -> int:
-        """The threads."""
+        """The number of threads."""
         return self._workers
 
     def run(
@@ -39,9 +43,9 @@ class LocalEngine(Engine):
         unit: str,
         batch_size: int | None = None,
         delay: float = 0.0,
-        ahead: Callable[[Sequence[T]], list[T]] | None = None,
+        prefetch: Callable[[Sequence[T]], list[T]] | None = None,
     ) -> Iterator[tuple[int, R | Lost]]:
-        """The results as they are done; threads take single items, and leave no core to do ahead."""
+        """The results as they are done; threads take single items, and nothing is prefetched."""
         from tqdm import tqdm
 
         total = len(items)
@@ -57,7 +61,7 @@ class LocalEngine(Engine):
 def on_threads(
     worker: Worker[T, R], items: Iterator[tuple[int, T]], threads: int
 ) -> Iterator[tuple[int, R]]:
-    """The worker's results from several threads; when one fails or the reader stops, all do."""
+    """The worker's results from several threads; all stop when one fails or the caller stops."""
     shared = _Shared(items)
     results: queue.SimpleQueue[tuple[int, R] | BaseException | None] = queue.SimpleQueue()
 
@@ -66,7 +70,7 @@ def on_threads(
             for result in worker(shared):
                 results.put(result)
             results.put(None)
-        except BaseException as error:  # the reader raises it
+        except BaseException as error:  # the caller's thread raises it
             results.put(error)
 
     with ThreadPoolExecutor(max(1, threads)) as pool:
@@ -87,11 +91,11 @@ def on_threads(
 
 
 class _Stopped(BaseException):
-    """Ends a worker in the middle of its items: what it has begun need not be finished."""
+    """Ends a worker at once; unfinished items are dropped."""
 
 
 class _Shared(Generic[T]):
-    """One iterator for several threads, which ends them when it is stopped."""
+    """One iterator for several threads; ``stop`` ends them."""
 
     def __init__(self, items: Iterator[tuple[int, T]]) -> None:
         self._items, self._lock, self.stop = items, threading.Lock(), threading.Event()

@@ -1,4 +1,4 @@
-"""The clips of an experiment, embedded clean and spoilt through the store, in every ground metric."""
+"""The clips of an experiment as points: clean or degraded, raw or in an adapter's space."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 
 from otadtk.adapter import known_variants
 from otadtk.adapter.files import LoadedAdapter, adapter_for
-from otadtk.embed import LazyEncoder, embed
-from otadtk.encoders import get_spec
-from otadtk.encoders.signal import with_signal
-from otadtk.engine import Engine, LocalEngine
+from otadtk.embed import Embedder, LazyEncoder
+from otadtk.embed.store import EmbeddingStore
+from otadtk.encoders import EncoderSpec, get_spec
+from otadtk.engine import Engine
 from otadtk.errors import UsageError
-from otadtk.store import EmbeddingStore
 from otadtk.training.datasets import LabelledClip, read_dataset
 from otadtk.training.versions import CLEAN, Version, VersionSet, embed_versions
 
@@ -30,7 +29,7 @@ Plan = tuple[Version, ...]
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """Versions of clips as points of one ground metric."""
+    """Versions of clips as points in the space of one ground metric."""
 
     points: Points
     versions: VersionSet
@@ -39,8 +38,8 @@ class Space:
         """The points of the clean clips, in the order of the dataset."""
         return self.points[self.versions.rows(CLEAN)]
 
-    def spoilt(self, clips: NDArray[np.int64], kind: str, strength: float) -> Points:
-        """The points of some clips with a fault."""
+    def degraded(self, clips: NDArray[np.int64], kind: str, strength: float) -> Points:
+        """The points of these clips with a fault of this kind and strength."""
         rows = self.versions.rows(kind, strength)[clips]
         if (rows < 0).any():
             raise UsageError(f"{int((rows < 0).sum())} clips are too short for the fault {kind!r}.")
@@ -49,7 +48,7 @@ class Space:
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Labelled clips and the fold of each, 1 to 5; a recording lies in one fold."""
+    """Labelled clips and their folds, 1 to 5; each recording is in one fold only."""
 
     clips: list[LabelledClip]
     folds: NDArray[np.int64]
@@ -60,7 +59,7 @@ class Dataset:
         return np.array([clip.label for clip in self.clips])
 
     def subset(self, classes: int, clips: int, seed: int) -> Dataset:
-        """So many classes at most, and of each so many clips from every fold."""
+        """At most ``classes`` random classes, with at most ``clips`` clips per class and fold."""
         labels = self.labels
         chosen = np.random.default_rng(seed).permutation(np.unique(labels))[:classes]
         kept = [
@@ -73,7 +72,7 @@ class Dataset:
 
 
 def read_clips(folder: Path) -> Dataset:
-    """ESC-50 as published (audio/, meta/esc50.csv), or any labelled folder, dealt into five folds."""
+    """ESC-50 as published (audio/, meta/esc50.csv), or any labelled folder split into 5 folds."""
     listing = folder / "meta" / "esc50.csv"
     if listing.is_file():
         return _read_esc50(folder, listing)
@@ -97,12 +96,12 @@ def _read_esc50(folder: Path, listing: Path) -> Dataset:
         raise UsageError(f"{listing} is not the list of ESC-50 as published: {error}.") from error
     missing = [clip.path for clip in clips if not clip.path.is_file()]
     if missing:
-        raise UsageError(f"{len(missing)} clips of {listing} are missing, as {missing[0]}.")
+        raise UsageError(f"{len(missing)} clips of {listing} are missing, e.g. {missing[0]}.")
     return Dataset(clips, folds)
 
 
 class Embedded:
-    """A dataset in the vectors of one model; everything is computed when it is first asked for."""
+    """A dataset embedded by one model; vectors are computed on first use and then kept."""
 
     def __init__(
         self,
@@ -110,57 +109,55 @@ class Embedded:
         model: str,
         store: EmbeddingStore,
         *,
-        workers: int | None = None,
-        engine: Engine | None = None,
+        engine: Engine,
     ) -> None:
         self.dataset, self.model = dataset, model
         self.spec = get_spec(model)
-        self._store, self._engine = store, engine or LocalEngine(workers)
+        self._store, self._engine = store, engine
         self._lock = threading.RLock()
-        self._versions: dict[tuple[bool, Plan], VersionSet] = {}
+        self._versions: dict[tuple[str, Plan], VersionSet] = {}
         self._spaces: dict[tuple[str, Plan], Space] = {}
         self._clean: Points | None = None
 
     @cached_property
     def adapters(self) -> dict[str, LoadedAdapter]:
-        """The adapters that are known for the model, by variant."""
+        """The model's adapters by variant."""
         found = {variant: adapter_for(self.spec, variant) for variant in known_variants(self.model)}
         return {variant: loaded for variant, loaded in found.items() if loaded is not None}
 
     @property
     def variants(self) -> list[str]:
-        """The ground metrics of the model: raw, and those of its adapters."""
+        """The variants of the model: raw, then its adapters."""
         return ["raw", *self.adapters]
 
     def clean(self) -> Points:
-        """The vectors of the clips as they are, in the order of the dataset."""
+        """The vectors of the clean clips, in the order of the dataset."""
         with self._lock:
             if self._clean is None:
                 files = [clip.path for clip in self.dataset.clips]
-                encoder = LazyEncoder(self.spec)
-                self._clean = embed(files, encoder, self._store, engine=self._engine).vectors
+                embedder = Embedder(LazyEncoder(self.spec), self._store, self._engine)
+                self._clean = embedder.load(files).vectors
             return self._clean
 
     def space(self, plan: Plan, variant: str) -> Space:
-        """Clean and spoilt versions of the clips as points of a ground metric."""
+        """The planned versions of the clips in the space of a variant."""
         with self._lock:
             if (variant, plan) not in self._spaces:
                 loaded = self.adapters.get(variant)
-                versions = self._embed(plan, loaded is not None and loaded.spec is not self.spec)
+                versions = self._embed(plan, self.spec if loaded is None else loaded.spec)
                 points = self.adapt(versions.vectors, variant)
                 self._spaces[variant, plan] = Space(points, versions)
             return self._spaces[variant, plan]
 
-    def _embed(self, plan: Plan, signal: bool) -> VersionSet:
-        if (signal, plan) not in self._versions:
-            spec = with_signal(self.spec) if signal else self.spec
-            self._versions[signal, plan] = embed_versions(
+    def _embed(self, plan: Plan, spec: EncoderSpec) -> VersionSet:
+        if (spec.name, plan) not in self._versions:
+            self._versions[spec.name, plan] = embed_versions(
                 self.dataset.clips, plan, LazyEncoder(spec), self._store, engine=self._engine
             )
-        return self._versions[signal, plan]
+        return self._versions[spec.name, plan]
 
     def adapt(self, vectors: Points, variant: str) -> Points:
-        """Vectors of the model (with signal features where its adapter takes them) as points."""
+        """Vectors mapped by the adapter of a variant (unchanged for "raw")."""
         if variant == "raw":
             return vectors
         with torch.inference_mode():
@@ -169,5 +166,5 @@ class Embedded:
 
 
 def clean_plan(count: int) -> Plan:
-    """Every clip as it is."""
+    """Every clip in its clean version."""
     return tuple(Version(index, CLEAN, 0.0) for index in range(count))

@@ -1,4 +1,4 @@
-"""Figures as a paper wants them: vector, at column width, safe for colour-blind readers."""
+"""Figures for a paper: vector graphics, column width, colours for colour-blind readers."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from otadtk.atomic import replacing
 from otadtk.errors import UsageError
+from otadtk.files.atomic import replacing
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,9 +19,9 @@ COLUMN, PAGE = 3.4, 6.9
 """Widths in inches: one column, and the whole page."""
 BLUE, ORANGE, GREEN, RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
 PURPLE, SKY, BLACK, GREY = "#CC79A7", "#56B4E9", "#000000", "#777777"
-CYCLE = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, BLACK)
-"""The palette of Okabe and Ito; beside colour, markers and dashes tell the curves apart."""
-MARKERS = "osD^vPX"
+CYCLE = (BLUE, ORANGE, GREEN, RED, PURPLE, SKY, BLACK, GREY)
+"""The palette of Okabe and Ito. Curves also differ in marker or dash."""
+MARKERS = "osD^vPX*"
 METRIC_COLOURS = {"fad": ORANGE, "kad": PURPLE, "sinkhorn": BLUE, "exact": BLACK}
 METRIC_NAMES = {"fad": "FAD", "kad": "KAD", "sinkhorn": "Sinkhorn", "exact": "Exact OT"}
 _STYLE: Any = {
@@ -50,14 +50,13 @@ _STYLE: Any = {
 def panels(
     rows: int = 1, columns: int = 1, *, width: float = PAGE, height: float = 2.4, **options: Any
 ) -> Iterator[tuple[Figure, list[Axes]]]:
-    """A figure and its panels in the style of all figures; the style ends with the block."""
+    """A figure and its panels in the common style, which holds inside the ``with`` block."""
     try:
         import matplotlib
         from matplotlib.figure import Figure
     except ImportError as error:
         raise UsageError(
-            'Figures need matplotlib: pip install "otadtk[experiments]", or leave them out with '
-            "--no-figures."
+            'Figures need matplotlib: pip install "otadtk[experiments]", or use --no-figures.'
         ) from error
     with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=(width, height))

@@ -1,4 +1,4 @@
-"""Puts tables and figures into a page of prose, between markers that name the experiment.
+"""Inserts tables and figures into a Markdown page, between markers that name the experiment.
 
 <!-- results: rank-one -->
 … replaced …
@@ -11,15 +11,15 @@ import os
 import re
 from pathlib import Path
 
-from otadtk.atomic import replacing
 from otadtk.errors import UsageError
 from otadtk.experiments import EXPERIMENTS
+from otadtk.files.atomic import replacing
 
 _BLOCK = re.compile(r"<!-- results: (?P<name>[\w-]+) -->\n.*?<!-- end -->\n", re.DOTALL)
 
 
 def refresh(page: Path, results: Path) -> list[str]:
-    """Fill every block of a page from the results; gives the names of the experiments in it."""
+    """Fill every block of a page from the results; returns the experiments on the page."""
     try:
         text = page.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -49,5 +49,5 @@ def _block(name: str, page: Path, results: Path) -> str:
 
 
 def _longer(name: str) -> list[str]:
-    """Experiments whose name begins with this one's."""
+    """Other experiments whose name starts with this name."""
     return [other for other in EXPERIMENTS if other != name and other.startswith(name)]

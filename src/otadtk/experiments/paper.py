@@ -1,4 +1,4 @@
-"""The paper's own figures, to stand beside ours (arXiv 2605.05554, Tables of Section 5 and B)."""
+"""The paper's numbers, shown beside ours (arXiv 2605.05554, tables of Sections 5 and B)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FACTORS = {
     "BEATs": ("0.36–0.59", "0.05–0.16", "0.10–0.32", "cost (4/4)"),
     "PANNs": ("0.03–0.07", "0.02–0.06", "0.03–0.12", "synergy (4/4)"),
 }
-"""Ranges of |Δ| of cost, measure and synergy over four axes, and what dominates (agnostic)."""
+"""Ranges of |Δ| of cost, measure and synergy over four axes, and the dominant factor (agnostic)."""
 
 NATIVE_RECALL = {
     "VGGish": (-0.56, -0.14, -0.28, -42, -73),
@@ -60,7 +60,7 @@ MOS_QUALITY = {
     ("category", "AudioMAE"): (0.697, 0.389, 0.715, 0.761, 0.545),
     ("category", "EnCodec"): (0.059, -0.120, 0.069, 0.025, 0.068),
 }
-"""ρ of FAD, KAD and OTAD raw, agnostic, native with audio quality, its sign turned."""
+"""−ρ of FAD, KAD and OTAD raw, agnostic, native with audio quality."""
 MOS_FIT = {
     "system": (0.687, 0.620, 0.750, 0.793, 0.517),
     "category": (0.497, 0.296, 0.542, 0.622, 0.280),
@@ -72,4 +72,4 @@ MOS_BACKBONE = {
     ("category", "CNN14"): (0.45, 0.37, 0.55, 0.67),
     ("category", "WGLM"): (0.54, 0.39, 0.63, 0.63),
 }
-"""ρ of FAD, KAD, OTAD raw and agnostic with audio quality on two PANNs (Table of B.3)."""
+"""−ρ of FAD, KAD, OTAD raw and agnostic with audio quality on two PANNs (Table of B.3)."""

@@ -1,4 +1,4 @@
-"""Tables of results, written as Markdown and as LaTeX from one description."""
+"""Tables of results as Markdown and LaTeX."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _latex_row(cells: Sequence[str]) -> str:
 def _latex(text: str) -> str:
     translated = "".join(_LATEX.get(character, character) for character in text)
     translated = re.sub(r"\*\*(.+?)\*\*", r"\\textbf{\1}", translated)
-    return translated.replace("$$", "")  # two formulas side by side are one
+    return translated.replace("$$", "")  # merges adjacent formulas
 
 
 def percent(share: float, digits: int = 1) -> str:
@@ -61,8 +61,8 @@ def percent(share: float, digits: int = 1) -> str:
     return f"{100.0 * share:.{digits}f}%"
 
 
-def spread(values: Sequence[float], digits: int = 3) -> str:
-    """The mean of several draws ± their standard deviation; one draw alone stands alone."""
+def mean_deviation(values: Sequence[float], digits: int = 3) -> str:
+    """Mean ± standard deviation over draws; the value alone if there is one draw."""
     mean = sum(values) / len(values)
     if len(values) < 2:
         return f"{mean:.{digits}f}"

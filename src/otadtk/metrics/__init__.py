@@ -1,10 +1,13 @@
-"""OTAD, FAD and KAD: encoder, adapter and distance behind one interface, on folders or arrays."""
+"""OTAD, FAD and KAD: a ground metric and a distance behind one interface, on folders or arrays.
 
-from otadtk.metrics.base import AudioMetric, EmbeddingOptions, Measurement, PathLike
+One file a metric: what it is, its options, its distance. ``registry`` finds them by name.
+"""
+
+from otadtk.metrics.base import AudioMetric, EmbeddingOptions, PathLike
+from otadtk.metrics.entry import Measurement
 from otadtk.metrics.fad import FAD, compute_fad
 from otadtk.metrics.kad import KAD, compute_kad
 from otadtk.metrics.otad import OTAD, IndividualResult
-from otadtk.metrics.solve import compute_otad
 
 __all__ = [
     "FAD",
@@ -17,5 +20,4 @@ __all__ = [
     "PathLike",
     "compute_fad",
     "compute_kad",
-    "compute_otad",
 ]

@@ -1,33 +1,41 @@
-"""What every metric shares: from a place to embeddings, and the distance that a subclass defines."""
+"""What every metric shares: from a folder to embeddings, and what a metric says of itself.
+
+Importing a metric imports neither torch nor numpy, so that a command can show its options at once:
+what is heavy is imported by the functions that need it.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, TypedDict, final
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, TypedDict, final
 
 from otadtk.device import resolve_device
-from otadtk.diagnosis import OTADDiagnostics
-from otadtk.distances.kernel import KernelDistance
-from otadtk.distances.subsets import SubsetDistance
-from otadtk.embed import EmbeddingSet, LazyEncoder, OnError
-from otadtk.encoders import Encoder, EncoderSpec, get_spec
-from otadtk.encoders.frames import FRAMES, with_frames
-from otadtk.encoders.given import GIVEN
-from otadtk.engine import Engine
+from otadtk.encoders import get_spec
+from otadtk.encoders.precomputed import GIVEN
+from otadtk.engine import resolve_engine
 from otadtk.errors import UsageError
-from otadtk.sources import load_set
-from otadtk.store import EmbeddingStore, Kind
+from otadtk.metrics.entry import Measurement, MetricEntry
+from otadtk.metrics.ground import GroundMetric, load_ground_metric
+from otadtk.metrics.registry import names_that_accept
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from torch import Tensor
     from typing_extensions import Unpack
 
+    from otadtk.adapter.card import AdapterCard
+    from otadtk.adapter.network import Adapter
+    from otadtk.distances.subsets import SubsetDistance
+    from otadtk.embed import EmbeddingSet, OnError
+    from otadtk.encoders import Encoder, EncoderSpec
+    from otadtk.engine import Engine
+
+    Array = NDArray[np.floating]
+
 PathLike = str | Path
-Array = NDArray[np.floating]
 
 
 class EmbeddingOptions(TypedDict, total=False):
@@ -38,7 +46,7 @@ class EmbeddingOptions(TypedDict, total=False):
     encoder: Encoder | None
     """A loaded encoder, instead of ``model``."""
     weights: PathLike | None
-    """One's own copy of the encoder's published weights."""
+    """Your own copy of the encoder's published weights."""
     cache_dir: PathLike | None
     """Where the embedding store lies."""
     recursive: bool
@@ -55,59 +63,74 @@ class EmbeddingOptions(TypedDict, total=False):
     """Read what "kadtk", "fadtk" or "otadtk-0.1.2" cached beside the audio."""
 
 
-@dataclass(frozen=True)
-class Measurement:
-    """A score, and what else its metric found on the way."""
+class AudioMetric(MetricEntry, ABC):
+    """A distance or score between two sets of clips in one ground metric.
 
-    score: float
-    diagnostics: OTADDiagnostics | None = None
-    """OTAD's costs of single clips."""
-    kernel: KernelDistance | None = None
-    """KAD's bandwidth."""
+    A subclass declares what it is by the attributes of ``MetricEntry``, and computes by ``distance``
+    and ``between``; everything else has a default.
 
+    ``variant`` chooses the ground metric: "raw" embeddings, or an adapter of the encoder by its
+    name. ``adapter`` is one that is loaded already, ``adapter_checkpoint`` one in a file.
+    """
 
-class AudioMetric(ABC):
-    """A distance between two folders of audio through one encoder. Subclasses say which distance."""
+    def __init__(
+        self,
+        model: str = "yamnet",
+        *,
+        variant: str | None = None,
+        adapter: Adapter | None = None,
+        adapter_checkpoint: PathLike | None = None,
+        **options: Unpack[EmbeddingOptions],
+    ) -> None:
+        from otadtk.embed import Embedder, EmbedOptions, LazyEncoder
+        from otadtk.embed.store import EmbeddingStore
 
-    name: ClassVar[str]
-    unbiased: ClassVar[bool] = False
-    """Whether the expected score is the same at every number of clips."""
-
-    def __init__(self, model: str = "yamnet", **options: Unpack[EmbeddingOptions]) -> None:
-        encoder, cache_dir = options.get("encoder"), options.get("cache_dir")
-        self._asked_device = options.get("device")  # an engine's workers choose for themselves
-        self.device = str(resolve_device(self._asked_device))
-        self.engine = options.get("engine")
-        self.spec = encoder.spec if encoder is not None else get_spec(model)
-        self.model_name = self.spec.name
-        self._import_cache = options.get("import_cache")
-        self._frames = _frames_of(options.get("frames"), self._import_cache)
-        if self._frames is not None:
-            if encoder is not None:
-                raise UsageError("Frames need the name of a model, not a loaded encoder.")
-            if self.spec is not GIVEN:
-                self.spec = with_frames(self.spec, self._frames)
-        weights = options.get("weights")
-        self._weights = Path(weights) if weights is not None else None
-        self._encoder = LazyEncoder(self.spec, self._asked_device, self._weights, encoder)
-        self._store = EmbeddingStore(Path(cache_dir) if cache_dir is not None else None)
-        self._recursive = options.get("recursive", True)
-        self._on_error = options.get("on_error", "fail")
-        self._force = options.get("force_recompute", False)
         unknown = options.keys() - EmbeddingOptions.__annotations__.keys()
         if unknown:
             raise TypeError(f"{type(self).__name__} has no option {sorted(unknown)[0]!r}")
+        encoder, cache_dir = options.get("encoder"), options.get("cache_dir")
+        requested_device = options.get("device")  # an engine's workers choose for themselves
+        self.device = str(resolve_device(requested_device))
+        self.engine = resolve_engine(options.get("engine"))
+        import_cache = options.get("import_cache")
+        frames = self._frames_to_compare(options.get("frames"), import_cache)
+        spec = encoder.spec if encoder is not None else self._find_spec(model)
+        if frames is not None and encoder is not None:
+            raise UsageError("Frames need the name of a model, not a loaded encoder.")
+        self.ground = self._find_ground_metric(spec, model, variant, adapter, adapter_checkpoint)
+        if frames is not None and spec is not GIVEN:
+            if self.ground.adapter is not None:
+                raise UsageError("Adapters take clip vectors, not frames: use the variant 'raw'.")
+            spec = _with_frames(spec, frames)
+            self.ground = GroundMetric(self.ground.model, spec)
+        weights = options.get("weights")
+        loaded = encoder if encoder is not None and self.spec is encoder.spec else None
+        self.embedder = Embedder(
+            LazyEncoder(
+                self.spec, requested_device, Path(weights) if weights is not None else None, loaded
+            ),
+            EmbeddingStore(Path(cache_dir) if cache_dir is not None else None),
+            self.engine,
+            EmbedOptions(
+                recursive=options.get("recursive", True),
+                on_error=options.get("on_error", "fail"),
+                force=options.get("force_recompute", False),
+                frames=frames,
+                import_cache=import_cache,
+            ),
+        )
 
     @property
     def label(self) -> str:
         """The name, as it is printed beside a score."""
         return self.name
 
-    @final
-    def _take_features_of(self, spec: EncoderSpec) -> None:
-        """Embed with another model from now on, which the adapter asks for."""
-        self.spec = spec
-        self._encoder = LazyEncoder(spec, self._asked_device, self._weights)
+    @property
+    def settings_record(self) -> dict[str, Any]:
+        """What the JSON document says of this metric's settings."""
+        return {} if self.ground.variant == "raw" else {"variant": self.ground.variant}
+
+    # what it computes
 
     @abstractmethod
     def distance(self, ref: Array, test: Array) -> float:
@@ -120,75 +143,141 @@ class AudioMetric(ABC):
         Much faster than ``distance`` when it is asked for again and again.
         """
 
-    def measure(
-        self, reference: EmbeddingSet, evaluated: EmbeddingSet, *, name: str = ""
-    ) -> Measurement:
-        """The distance of two embedded sets, with what this metric knows beside it.
+    def measure(self, reference: EmbeddingSet, evaluated: EmbeddingSet) -> Measurement:
+        """The distance of two embedded sets, with what this metric knows beside it."""
+        return Measurement(self.compare_sets(reference, evaluated))
 
-        ``name`` is that of the evaluated set in the log, where there are several.
-        """
-        return Measurement(self.distance(*self.points(reference, evaluated)))
+    def compare_sets(self, reference: EmbeddingSet, evaluated: EmbeddingSet) -> float:
+        """The distance of two embedded sets."""
+        return self.distance(*self.points(reference, evaluated))
+
+    # the ground metric, by the names that users know
+
+    @property
+    def spec(self) -> EncoderSpec:
+        """The features that are embedded."""
+        return self.ground.spec
+
+    @property
+    def model_name(self) -> str:
+        """The encoder."""
+        return self.ground.model
+
+    @property
+    def variant(self) -> str:
+        """The name of the ground metric."""
+        return self.ground.variant
+
+    @property
+    def adapter(self) -> Adapter | None:
+        """The adapter; ``None`` for the variant "raw"."""
+        return self.ground.adapter
+
+    @property
+    def card(self) -> AdapterCard | None:
+        """What the adapter says of itself."""
+        return self.ground.card
+
+    # from places to points
 
     def points(self, reference: EmbeddingSet, evaluated: EmbeddingSet) -> tuple[Array, Array]:
         """What this metric compares of two sets; a UsageError if it cannot."""
-        sides = [side for side in (reference, evaluated) if not side.moments_only]
-        if len({side.frames is None for side in sides}) > 1:
+        for side in (reference, evaluated):
+            self._check_accepted(side)
+        clips = [side for side in (reference, evaluated) if not side.moments_only]
+        if len({side.frames is None for side in clips}) > 1:
             raise UsageError("One set has frames and the other clip vectors; take both alike.")
         return reference.points, evaluated.points
 
     @final
     def embed(self, place: PathLike, *, workers: int | None = None) -> EmbeddingSet:
         """The embeddings of a place: audio (from the store where it has it), arrays, a pack."""
-        return load_set(
-            place,
-            self._encoder,
-            self._store,
-            frames=self._frames,
-            import_cache=self._import_cache,
-            recursive=self._recursive,
-            workers=workers,
-            engine=self.engine,
-            force=self._force,
-            on_error=self._on_error,
-        )
+        return replace(self.embedder, engine=resolve_engine(self.engine, workers)).load(place)
 
     @final
     def cache_embeddings(self, audio_dir: PathLike, *, workers: int | None = None) -> list[Path]:
         """Embed a folder into the store; gives the store's files in the order of the clips."""
         embedded = self.embed(audio_dir, workers=workers)
-        kind: Kind = "clip" if embedded.frames is None else "frames"
-        digests = embedded.digests
-        return [self._store.path(digest, self.spec.fingerprint, kind) for digest in digests]
+        store, kind = self.embedder.store, self.embedder.options.kind
+        fingerprint = self.spec.fingerprint
+        return [store.path(digest, fingerprint, kind) for digest in embedded.digests]
 
     @final
     def score(self, ref: PathLike, eval: PathLike, *, workers: int | None = None) -> float:
         """The distance of the evaluated clips from the reference clips."""
         reference = self.embed(ref, workers=workers)
         evaluated = self.embed(eval, workers=workers)
-        return self.distance(*self.points(reference, evaluated))
+        return self.compare_sets(reference, evaluated)
+
+    def _adapted(self, *sides: Array) -> list[Array | Tensor]:
+        """The vectors in the ground metric; without an adapter as they are."""
+        if self.adapter is None:
+            return list(sides)
+        return list(self.ground.adapt(sides, self.device))
+
+    def _find_spec(self, model: str) -> EncoderSpec:
+        return get_spec(model)
+
+    def _find_ground_metric(
+        self,
+        spec: EncoderSpec,
+        model: str,
+        variant: str | None,
+        adapter: Adapter | None,
+        checkpoint: PathLike | None,
+    ) -> GroundMetric:
+        """By default the raw embeddings."""
+        given = adapter is not None or checkpoint is not None
+        chosen = variant or ("" if given else "raw")
+        return load_ground_metric(spec, chosen, adapter=adapter, checkpoint=checkpoint)
+
+    def _frames_to_compare(self, frames: str | None, cache: str | None) -> str | None:
+        """Whose frames are compared: those asked for, or those that a tool's cache holds."""
+        from otadtk.encoders.frames import FRAMES
+
+        if cache is not None and frames not in (None, cache):
+            raise UsageError(
+                f"The cache of {cache} (--import-cache) holds no frames of {frames!r}: remove "
+                f"--frames."
+            )
+        whose = cache if cache in FRAMES else frames
+        if whose is not None and "frames" not in self.accepts:
+            held = (
+                "frames (--frames) belong to"
+                if frames is not None
+                else f"the cache of {cache} holds frames, which are for"
+            )
+            raise UsageError(f"{self.name} compares clips: {held} {names_that_accept('frames')}.")
+        return whose
+
+    def _check_accepted(self, side: EmbeddingSet) -> None:
+        if side.moments_only and "moments" not in self.accepts:
+            raise UsageError(
+                f"{self.name} needs embeddings, not a {side.note}: that is for "
+                f"{names_that_accept('moments')}."
+            )
+        if side.moments_only and self.adapter is not None:
+            raise UsageError(f"An adapter needs embeddings, not a {side.note}.")
+        if side.frames is not None and "frames" not in self.accepts:
+            raise UsageError(
+                f"{self.name} compares clips, not {side.note}: that is for "
+                f"{names_that_accept('frames')}."
+            )
+
+    def _check_counts(self, ref: Array, test: Array) -> None:
+        check_counts(self.name, self.least_clips, ref, test)
 
 
-def _frames_of(frames: str | None, import_cache: str | None) -> str | None:
-    """Whose frames are compared: those asked for, or those that a tool's cache holds."""
-    if import_cache is None or frames == import_cache:
-        return frames
-    if frames is not None:
-        raise UsageError(
-            f"The cache of {import_cache} (--import-cache) holds no frames of {frames!r}: remove "
-            f"--frames."
-        )
-    return import_cache if import_cache in FRAMES else None
-
-
-def refuse_moments(metric: str, *sides: EmbeddingSet) -> None:
-    """A UsageError for a set of which only mean and covariance are known."""
-    for side in sides:
-        if side.moments_only:
-            raise UsageError(f"{metric} needs embeddings, not a {side.note}: that is for FAD.")
-
-
-def require_two(metric: str, ref: Array, test: Array) -> None:
-    """A UsageError for a side of a single clip."""
+def check_counts(metric: str, least: int, ref: Array, test: Array) -> None:
+    """A UsageError for a side of too few clips."""
     for name, side in (("reference", ref), ("evaluated", test)):
-        if len(side) == 1:
-            raise UsageError(f"{metric} needs at least 2 clips a side; the {name} set has 1.")
+        if 0 < len(side) < least:
+            raise UsageError(
+                f"{metric} needs at least {least} clips a side; the {name} set has {len(side)}."
+            )
+
+
+def _with_frames(spec: EncoderSpec, frames: str) -> EncoderSpec:
+    from otadtk.encoders.frames import with_frames
+
+    return with_frames(spec, frames)

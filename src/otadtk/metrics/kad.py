@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-import logging
-from typing import TYPE_CHECKING, final
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
-from otadtk.distances.kernel import BandwidthRule, KernelDistance, KernelName, kernel_distance
-from otadtk.distances.subsets import SubsetDistance, kernel_between
-from otadtk.distances.tiles import kernel_distance_over
-from otadtk.embed import EmbeddingSet
-from otadtk.metrics.base import (
-    Array,
-    AudioMetric,
-    EmbeddingOptions,
-    Measurement,
-    refuse_moments,
-    require_two,
-)
+from otadtk.metrics.base import AudioMetric, EmbeddingOptions, PathLike, check_counts
+from otadtk.metrics.entry import GoldenValue, Measurement, Option, positive_float
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-logger = logging.getLogger(__name__)
+    from otadtk.adapter.network import Adapter
+    from otadtk.distances.kernel import BandwidthRule, KernelDistance, KernelName
+    from otadtk.distances.subsets import SubsetDistance
+    from otadtk.embed import EmbeddingSet
+    from otadtk.metrics.base import Array
+
+LEAST_CLIPS = 2
+"""A pair needs two."""
+_RULES = {
+    "eval": "the median distance within the evaluated set",
+    "ref": "the median distance within the reference",
+    "pooled": "the median distance within both sets",
+}
 
 
 def compute_kad(
@@ -35,7 +37,9 @@ def compute_kad(
 
     ``bandwidth`` is a number, or whose median distance to take: "eval" (default), "ref", "pooled".
     """
-    require_two("KAD", embeddings_ref, embeddings_test)
+    from otadtk.distances.kernel import kernel_distance
+
+    check_counts(KAD.name, LEAST_CLIPS, embeddings_ref, embeddings_test)
     rule = "eval" if bandwidth is None else bandwidth
     distance = kernel_distance(
         embeddings_ref, embeddings_test, bandwidth=rule, kernel=kernel, scale=scale
@@ -43,22 +47,74 @@ def compute_kad(
     return distance.value
 
 
+def _bandwidth(text: str) -> float | str:
+    """An argparse type: a number, or a rule by its name."""
+    return text if text in _RULES else positive_float(text)
+
+
 @final
 class KAD(AudioMetric):
     """The Kernel Audio Distance; ``bandwidth`` is a number, "eval" (default), "ref" or "pooled"."""
 
     name = "KAD"
+    title = "Kernel Audio Distance"
+    citation = """@article{chung2025kad,
+  title   = {{KAD}: No More {FAD}! An Effective and Efficient Evaluation Metric for Audio
+             Generation},
+  author  = {Chung, Yoonjin and Eu, Pilsun and Lee, Junwon and Choi, Keunwoo and Nam, Juhan and
+             Chon, Ben Sangbae},
+  journal = {arXiv preprint arXiv:2502.15602},
+  year    = {2025}
+}"""
     unbiased = True
+    accepts = frozenset({"vectors", "frames"})
+    least_clips = LEAST_CLIPS
+    has_flag = True
+    options = (
+        Option(
+            "bandwidth",
+            help="of the kernel: a number, or the median distance within the evaluated set (eval, "
+            "default), the reference (ref) or both (pooled)",
+            default="eval",
+            parse=_bandwidth,
+            metavar="SIGMA",
+        ),
+    )
+    facts_schema: ClassVar[Mapping[str, Any]] = {
+        "bandwidth": {
+            "type": "object",
+            "properties": {
+                "sigma": {"type": "number"},
+                "rule": {"enum": ["eval", "ref", "pooled", "given"]},
+            },
+            "required": ["sigma", "rule"],
+            "additionalProperties": False,
+        }
+    }
 
     def __init__(
         self,
         model: str = "yamnet",
         *,
         bandwidth: float | BandwidthRule = "eval",
+        variant: str | None = None,
+        adapter: Adapter | None = None,
+        adapter_checkpoint: PathLike | None = None,
         **options: Unpack[EmbeddingOptions],
     ) -> None:
-        super().__init__(model, **options)
+        super().__init__(
+            model,
+            variant=variant,
+            adapter=adapter,
+            adapter_checkpoint=adapter_checkpoint,
+            **options,
+        )
         self.bandwidth = bandwidth
+
+    @property
+    def settings_record(self) -> dict[str, Any]:
+        """The bandwidth as it was asked for."""
+        return {**super().settings_record, "bandwidth": self.bandwidth}
 
     def distance(self, ref: Array, test: Array) -> float:
         """The kernel distance of two sets of embeddings."""
@@ -66,26 +122,55 @@ class KAD(AudioMetric):
 
     def between(self, pool: Array) -> SubsetDistance:
         """The kernel distance between subsets of a pool, each pair with its own median."""
-        return kernel_between(pool, self.bandwidth)
+        from otadtk.distances.subsets import kernel_between
+        from otadtk.metrics.memory import usable_memory
 
-    def measure(
-        self, reference: EmbeddingSet, evaluated: EmbeddingSet, *, name: str = ""
-    ) -> Measurement:
+        (points,) = self._adapted(pool)
+        return kernel_between(points, self.bandwidth, max_memory=usable_memory())
+
+    def measure(self, reference: EmbeddingSet, evaluated: EmbeddingSet) -> Measurement:
         """The kernel distance and its bandwidth."""
-        result = self._kernel_distance(*self.points(reference, evaluated), name)
-        return Measurement(result.value, kernel=result)
+        found = self._kernel_distance(*self.points(reference, evaluated))
+        return Measurement(
+            found.value,
+            description=f"KAD bandwidth {found.bandwidth:.6g} ({found.bandwidth_rule})",
+            facts={"bandwidth": {"sigma": found.bandwidth, "rule": found.bandwidth_rule}},
+        )
 
-    def points(self, reference: EmbeddingSet, evaluated: EmbeddingSet) -> tuple[Array, Array]:
-        """Clip vectors or frames of both sets, but not moments."""
-        refuse_moments(self.name, reference, evaluated)
-        return super().points(reference, evaluated)
+    def _kernel_distance(self, ref: Array, test: Array) -> KernelDistance:
+        from otadtk.distances.distributed.kernel import kernel_distance_over
+        from otadtk.distances.kernel import kernel_distance
 
-    def _kernel_distance(self, ref: Array, test: Array, name: str = "") -> KernelDistance:
-        require_two(self.name, ref, test)
-        if self.engine is None:
-            result = kernel_distance(ref, test, bandwidth=self.bandwidth)
-        else:
-            result = kernel_distance_over(self.engine, ref, test, bandwidth=self.bandwidth)
-        whose = f"{name}: " if name else ""
-        logger.info("%sKAD bandwidth %.6g (%s)", whose, result.bandwidth, result.bandwidth_rule)
-        return result
+        self._check_counts(ref, test)
+        x, y = self._adapted(ref, test)
+        if self.engine.distributed:
+            return kernel_distance_over(self.engine, x, y, bandwidth=self.bandwidth)
+        return kernel_distance(x, y, bandwidth=self.bandwidth)
+
+    @classmethod
+    def define(cls, result: Mapping[str, Any], embeddings: str) -> str:
+        """The kernel and its bandwidth."""
+        found = result.get("bandwidth", {})
+        rule, sigma = found.get("rule", result["settings"]["bandwidth"]), found.get("sigma")
+        size = f", {sigma:.4g}" if sigma is not None else ""
+        of = super().define(result, embeddings)
+        whose = _RULES.get(rule, "given")
+        return f"{of} with a Gaussian kernel (bandwidth {whose}{size})".lstrip()
+
+    @classmethod
+    def compare_vectors(cls, ref: Array, test: Array) -> float | None:
+        """KAD of raw vectors."""
+        return compute_kad(ref, test)
+
+    @classmethod
+    def golden_values(cls) -> Sequence[GoldenValue]:
+        """One value for each kernel; the tests derive them by other means."""
+
+        def by(kernel: KernelName) -> Callable[[Array, Array], float]:
+            return lambda x, y: compute_kad(x, y, kernel=kernel)
+
+        return (
+            GoldenValue("KAD, gaussian", 2.87816041, by("gaussian")),
+            GoldenValue("KAD, iq", 2.33640668, by("iq")),
+            GoldenValue("KAD, imq", 1.2790267, by("imq")),
+        )

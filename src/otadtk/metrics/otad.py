@@ -4,39 +4,32 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
-import numpy as np
-import torch
-
-from otadtk.adapter import VARIANTS, default_variant
-from otadtk.adapter.card import AdapterCard
-from otadtk.adapter.files import adapter_for, read_adapter
-from otadtk.adapter.network import Adapter
-from otadtk.adapter.published import COMPAT
-from otadtk.adapter.volume import VolumeSummary, volume_summary
-from otadtk.diagnosis import Evidence, OTADDiagnostics
-from otadtk.distances.result import Coupling, Divergence, DivergenceKind, EpsilonScale
-from otadtk.distances.subsets import SubsetDistance, transport_between
-from otadtk.distances.transport import CouplingName, TransportResult, TransportSettings
-from otadtk.embed import EmbeddingSet
-from otadtk.encoders import explain_compat, get_spec
-from otadtk.encoders.frames import FRAMES
+from otadtk.adapter import default_variant
+from otadtk.distances.transport import DEFAULT_EPSILON
+from otadtk.encoders import COMPAT_NAMES, explain_compat, get_spec
 from otadtk.errors import UsageError
-from otadtk.metrics.base import (
-    Array,
-    AudioMetric,
-    EmbeddingOptions,
-    Measurement,
-    PathLike,
-    refuse_moments,
-)
-from otadtk.metrics.solve import adapted, solve
+from otadtk.metrics.base import AudioMetric, EmbeddingOptions, PathLike
+from otadtk.metrics.entry import GoldenValue, Measurement, ground_words
+from otadtk.metrics.ground import GroundMetric, load_ground_metric
+from otadtk.metrics.otad_options import OPTIONS, check_otad_options
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
+
+    from otadtk.adapter.network import Adapter
+    from otadtk.adapter.volume import VolumeSummary
+    from otadtk.distances.subsets import SubsetDistance
+    from otadtk.distances.transport.couplings import CouplingName, TransportResult
+    from otadtk.distances.transport.result import Coupling, DivergenceKind, EpsilonScale
+    from otadtk.embed import EmbeddingSet
+    from otadtk.encoders import EncoderSpec
+    from otadtk.metrics.base import Array
+    from otadtk.metrics.diagnostics import OTADDiagnostics
 
 logger = logging.getLogger(__name__)
 
@@ -54,8 +47,9 @@ class OTAD(AudioMetric):
     """The Optimal Transport Audio Distance (Eq. 6) and the cost of each clip (Eq. 7).
 
     ``variant`` chooses the ground metric: "raw" embeddings, or the "agnostic", "native" or
-    "artifact" adapter of the encoder. Without it: agnostic where that adapter is known and has
-    earned its place, otherwise raw; ``variant`` then says which. ``card`` says what the adapter is.
+    "artifact" adapter of the encoder. Without it: agnostic where that adapter is known and is
+    marked as the default, otherwise raw; ``variant`` then says which. ``card`` describes the
+    adapter.
 
     ``epsilon`` is absolute, or with ``epsilon_scale`` a multiple of the mean or median cost; the
     other choices of the solver are those of ``TransportSettings``.
@@ -65,13 +59,24 @@ class OTAD(AudioMetric):
     """
 
     name = "OTAD"
+    title = "Optimal Transport Audio Distance"
+    citation = """@article{jeong2026otad,
+  title   = {Optimal Transport Audio Distance with Learned {R}iemannian Ground Metrics},
+  author  = {Jeong, Wonwoo},
+  journal = {arXiv preprint arXiv:2605.05554},
+  year    = {2026}
+}"""
+    has_clip_costs = True
+    draws = True
+    options = OPTIONS
+    facts_schema: ClassVar[Mapping[str, Any]] = {"certificate": {"$ref": "#/$defs/certificate"}}
 
     def __init__(
         self,
         model: str = "yamnet",
         *,
         variant: str | None = None,
-        epsilon: float = 0.1,
+        epsilon: float = DEFAULT_EPSILON,
         epsilon_scale: EpsilonScale = "absolute",
         divergence: DivergenceKind = "sharp",
         coupling: CouplingName = "sinkhorn",
@@ -82,46 +87,50 @@ class OTAD(AudioMetric):
         compat: str | None = None,
         **options: Unpack[EmbeddingOptions],
     ) -> None:
-        if options.get("frames") is not None:
-            raise UsageError("OTAD compares clips: frames (--frames) belong to FAD and KAD.")
-        if options.get("import_cache") in FRAMES:
-            raise UsageError(
-                f"OTAD compares clips: the cache of {options['import_cache']} holds frames, which "
-                f"are for FAD and KAD."
-            )
-        if compat not in (None, COMPAT):
-            raise UsageError(f"compat must be {COMPAT!r}, not {compat!r}.")
-        meant = explain_compat(model, compat)
-        super().__init__(get_spec(model, compat).name if meant else model, **options)
-        if meant is not None:
-            logger.warning("%s", meant)
+        from otadtk.distances.transport.couplings import TransportSettings
+
+        if compat is not None and compat not in COMPAT_NAMES:
+            known = " or ".join(map(repr, COMPAT_NAMES))
+            raise UsageError(f"compat must be {known}, not {compat!r}.")
+        self._compat = compat
+        super().__init__(
+            model,
+            variant=variant,
+            adapter=adapter,
+            adapter_checkpoint=adapter_checkpoint,
+            **options,
+        )
+        renamed = explain_compat(model, compat)
+        if renamed is not None:
+            logger.warning("%s", renamed)
         self.settings = TransportSettings(
             epsilon, epsilon_scale, divergence, coupling, max_memory, compat, seed
         )
-        if variant is not None and variant not in VARIANTS:
-            raise UsageError(f"Unknown variant {variant!r}; choose from {', '.join(VARIANTS)}.")
-        self.adapter = adapter
-        self.card: AdapterCard | None = None
         self._solved: dict[str, Coupling] = {}
-        if adapter is not None:
-            self.variant = variant or "custom"
-            return
-        if adapter_checkpoint is not None:
-            if variant == "raw":
-                raise UsageError("The raw variant uses no adapter, but a checkpoint is given.")
-            loaded = read_adapter(Path(adapter_checkpoint), self.spec)
-            self.variant = variant or loaded.card.variant
-        else:
-            usual = default_variant(model if compat else self.model_name, compat=compat)
-            self.variant = variant or usual
-            named = model if compat else None
-            found = adapter_for(self.spec, self.variant, compat=compat, named=named)
-            if found is None:
-                return
-            loaded = found
-        self.adapter, self.card = loaded.network, loaded.card
-        if loaded.spec is not self.spec:
-            self._take_features_of(loaded.spec)
+
+    def _find_spec(self, model: str) -> EncoderSpec:
+        return get_spec(model, self._compat)
+
+    def _find_ground_metric(
+        self,
+        spec: EncoderSpec,
+        model: str,
+        variant: str | None,
+        adapter: Adapter | None,
+        checkpoint: PathLike | None,
+    ) -> GroundMetric:
+        """By default the variant that the manifest names for the encoder."""
+        name = model if self._compat else spec.name
+        given = adapter is not None or checkpoint is not None
+        chosen = variant or ("" if given else default_variant(name, compat=self._compat))
+        return load_ground_metric(
+            spec,
+            chosen,
+            adapter=adapter,
+            checkpoint=checkpoint,
+            compat=self._compat,
+            published_name=name,
+        )
 
     @property
     def label(self) -> str:
@@ -129,44 +138,75 @@ class OTAD(AudioMetric):
         apart = self.settings.apart
         return self.name if apart is None else f"{self.name} ({apart})"
 
-    def points(self, reference: EmbeddingSet, evaluated: EmbeddingSet) -> tuple[Array, Array]:
-        """The clip vectors of both sets."""
-        refuse_moments(self.name, reference, evaluated)
-        for side in (reference, evaluated):
-            if side.frames is not None:
-                raise UsageError(f"OTAD compares clips, not {side.note}: that is for FAD and KAD.")
-        return super().points(reference, evaluated)
+    @property
+    def settings_record(self) -> dict[str, Any]:
+        """The variant and all choices of the solver."""
+        return {"variant": self.variant, **asdict(self.settings)}
+
+    @classmethod
+    def check_options(cls, given: Mapping[str, Any]) -> None:
+        """Refuse what the coupling or ``compat`` has no use for."""
+        check_otad_options(given)
 
     def distance(self, ref: Array, test: Array) -> float:
         """The debiased transport cost between two sets of embeddings."""
         return self.transport(ref, test).value
 
-    def transport(self, ref: Array, test: Array, *, name: str = "") -> TransportResult:
-        """The full result of the solver; the reference's own term is solved once in a row."""
+    def transport(self, ref: Array, test: Array) -> TransportResult:
+        """The full result of the solver; its notes are logged as warnings."""
+        result = self._transport(ref, test)
+        for note in result.notes:
+            logger.warning("%s", note)
+        return result
+
+    def _transport(self, ref: Array, test: Array) -> TransportResult:
+        """The same without a word; the term of the reference with itself is kept for the next."""
+        from otadtk.distances.transport.result import Divergence
+        from otadtk.metrics.transport import solve
+
         settings = self.settings
-        key = hashlib.sha256(np.ascontiguousarray(ref).data).hexdigest()
-        known = self._solved if settings.epsilon_scale == "absolute" and not settings.compat else {}
-        result = solve(
-            *(ref, test, self.adapter, settings, self.device, known.get(key), self.engine, name)
-        )
+        reusable = settings.epsilon_scale == "absolute" and not settings.compat
+        key = _content_key(ref, settings)
+        known = self._solved.get(key) if reusable else None
+        result = solve(ref, test, self.adapter, settings, self.device, known, engine=self.engine)
         if isinstance(result, Divergence):
             self._solved = {key: result.xx}
         return result
 
     def between(self, pool: Array) -> SubsetDistance:
         """The transport cost between subsets of a pool, each solved to a gap of 1e-4."""
-        (points,) = adapted([pool], self.adapter, self.device)
-        return transport_between(points, self.settings)
+        from otadtk.distances.subsets import transport_between
+        from otadtk.metrics.memory import usable_memory
 
-    def measure(
-        self, reference: EmbeddingSet, evaluated: EmbeddingSet, *, name: str = ""
-    ) -> Measurement:
-        """The score with the diagnostics of every clip."""
-        diagnostics = self.diagnose_embedded(reference, evaluated, name=name)
-        return Measurement(diagnostics.score, diagnostics)
+        (points,) = self.ground.adapt([pool], self.device)
+        memory = usable_memory(self.settings.max_memory)
+        return transport_between(points, replace(self.settings, max_memory=memory))
+
+    def measure(self, reference: EmbeddingSet, evaluated: EmbeddingSet) -> Measurement:
+        """The score with its certificate and the costs of every clip."""
+        from otadtk.metrics.transport import certificate_record
+
+        diagnostics = self._diagnose(reference, evaluated)
+        result = diagnostics.transport
+        assert result is not None
+        volume = diagnostics.volume
+        changes = f"; the adapter changes volumes: {volume}" if volume is not None else ""
+        return Measurement(
+            diagnostics.score,
+            description=f"OTAD with {self.model_name}, variant {self.variant}: "
+            f"{result.describe()}{changes}",
+            notes=tuple(result.notes),
+            converged=result.converged,
+            facts={"certificate": certificate_record(result)},
+            diagnostics=diagnostics,
+        )
 
     def volume(self, embeddings: Array) -> VolumeSummary | None:
         """How the adapter changes volumes around these embeddings; ``None`` without an adapter."""
+        import torch
+
+        from otadtk.adapter.volume import volume_summary
+
         if self.adapter is None:
             return None
         return volume_summary(self.adapter, torch.as_tensor(embeddings))
@@ -179,10 +219,18 @@ class OTAD(AudioMetric):
         return self.diagnose_embedded(reference, self.embed(eval, workers=workers))
 
     def diagnose_embedded(
-        self, reference: EmbeddingSet, evaluated: EmbeddingSet, *, name: str = ""
+        self, reference: EmbeddingSet, evaluated: EmbeddingSet
     ) -> OTADDiagnostics:
         """The same for sets that are embedded already."""
-        result = self.transport(*self.points(reference, evaluated), name=name)
+        diagnostics = self._diagnose(reference, evaluated)
+        for note in diagnostics.transport.notes if diagnostics.transport is not None else ():
+            logger.warning("%s", note)
+        return diagnostics
+
+    def _diagnose(self, reference: EmbeddingSet, evaluated: EmbeddingSet) -> OTADDiagnostics:
+        from otadtk.metrics.diagnostics import Evidence, OTADDiagnostics
+
+        result = self._transport(*self.points(reference, evaluated))
         minimum = self.spec.minimum_samples / self.spec.sample_rate
         return OTADDiagnostics(
             score=result.value,
@@ -196,8 +244,12 @@ class OTAD(AudioMetric):
             volume=self.volume(evaluated.vectors),
             reference_files=list(reference.files),
             evidence=Evidence(
-                *(reference, evaluated, self._encoder, self._store),
-                *(self.settings, self.adapter, self.card),
+                reference,
+                evaluated,
+                self.embedder.encoder,
+                self.embedder.store,
+                self.settings,
+                self.ground,
             ),
         )
 
@@ -215,3 +267,53 @@ class OTAD(AudioMetric):
             diagnostics.to_csv(csv, ascending=True)
         ordered = diagnostics.top_k(len(diagnostics.files), ascending=True)
         return [IndividualResult(file, cost) for file, cost in ordered]
+
+    @classmethod
+    def define(cls, result: Mapping[str, Any], embeddings: str) -> str:
+        """The ground metric, the coupling, and how exact the number is."""
+        settings = result["settings"]
+        scale = {"absolute": "", "mean_cost": " mean costs", "median_cost": " median costs"}
+        how = {
+            "sinkhorn": f"debiased Sinkhorn divergence, {settings['divergence']}, "
+            f"ε = {settings['epsilon']:g}{scale[settings['epsilon_scale']]}",
+            "exact": "exact optimal transport",
+            "minibatch": f"minibatch approximation, ε = {settings['epsilon']:g}",
+            "sliced": "sliced approximation",
+        }[settings["coupling"]]
+        exact, certificate = "", result.get("certificate", {})
+        if certificate.get("error_bar") is not None:
+            exact = (
+                f"; relative duality gap {certificate['duality_gap']:.1g}, exact to "
+                f"±{certificate['error_bar']:.1g}"
+            )
+        ground = ground_words(result, embeddings)
+        return f"on {ground} ({how}, cost ‖x − y‖²{exact})"
+
+    @classmethod
+    def golden_values(cls) -> Sequence[GoldenValue]:
+        """One value for each coupling; the tests derive them by other means."""
+
+        def by(**choices: Any) -> Callable[[Array, Array], float]:
+            from otadtk.distances.transport.couplings import TransportSettings, transport
+
+            return lambda x, y: transport(x, y, TransportSettings(**choices)).value
+
+        drawn = 0.25  # other versions of numpy and torch may draw other numbers
+        return (
+            GoldenValue("OTAD, epsilon 0.1", 0.563226098, by(epsilon=0.1)),
+            GoldenValue("OTAD, epsilon 10", 0.499857586, by(epsilon=10.0)),
+            GoldenValue("OTAD, entropic", 0.509787184, by(epsilon=1.0, divergence="entropic")),
+            GoldenValue("OTAD, exact", 0.558567621, by(coupling="exact")),
+            GoldenValue("OTAD, minibatch", 0.587762005, by(coupling="minibatch", seed=0), drawn),
+            GoldenValue("OTAD, sliced", 0.065723864, by(coupling="sliced", seed=0), drawn),
+        )
+
+
+def _content_key(points: Array, settings: object) -> str:
+    """A hash of all that decides the reference's own term: values, shape, type and settings."""
+    import numpy as np
+
+    facts = f"{np.shape(points)} {np.asarray(points).dtype} {settings}"
+    content = hashlib.sha256(np.ascontiguousarray(points).data)
+    content.update(facts.encode())
+    return content.hexdigest()

@@ -1,249 +1,106 @@
-"""Gathers what the page shows, from the diagnostics to plain numbers and text."""
+"""Everything that a report shows, as plain data: the page and the figures draw it."""
 
 from __future__ import annotations
 
-import logging
-import math
-import os
-import unicodedata
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
-from urllib.parse import quote
 
-import numpy as np
-from numpy.typing import NDArray
-
-from otadtk.diagnosis import Evidence, OTADDiagnostics
-from otadtk.embed import EmbeddingSet
-from otadtk.report.clips import ClipDetails, Wanted, describe_clips
-from otadtk.report.frames import adapted, in_threads
-from otadtk.report.tables import common_root, relative_name
-
-logger = logging.getLogger(__name__)
-
-AudioMode = Literal["embed", "link", "none"]
-Costs = NDArray[np.float64]
-
-WORST_SHOWN = 100
-"""Clips of largest cost with a picture and, by default, their sound inside the page."""
-OTHERS_SHOWN = 12
-"""Best matches, and reference clips that nobody comes near."""
-PARTNERS_SHOWN = 3
-SILENT = "silent"
-"""The flag of the audit that condemns a clip without its cost."""
-_LEAST_SHARE = 0.001
-"""A smaller share of a clip's mass is no partner."""
-_MOST_PARTNERS = 2_000
-"""Clips, worst first, whose partners are read off the plan: each costs N·d."""
+from otadtk.errors import UsageError
+from otadtk.evaluation.audit import PairAudit
+from otadtk.evaluation.run import ScoreRun
+from otadtk.metrics.diagnostics import Evidence, OTADDiagnostics
+from otadtk.report.clips.details import ClipDetails, describe_table
+from otadtk.report.clips.table import ClipTable, clip_table
+from otadtk.report.detection import Detection, detection
+from otadtk.report.groups import GroupTable, group_tables
+from otadtk.report.summary import Summary, audit_evidence, summarise
+from otadtk.report.template import PageOptions
+from otadtk.report.user_csv import Grouping, find_groupings, read_labels
+from otadtk.statistics.resampling import Floor, Interval, Limit
 
 
-@dataclass(frozen=True, eq=False)
-class ClipSet:
-    """One side of the comparison as the page lists it."""
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions(PageOptions):
+    """What a report shows beside the diagnostics."""
 
-    names: list[str]
-    links: dict[int, str]
-    """Paths below the root, quoted for a URL, of clips whose name is not shown as it is."""
-    root: Path
-    points: NDArray[np.float32]
-    """Clip vectors in the space of the metric."""
-    audible: bool
-    """Whether there is audio behind the embeddings."""
-
-    @classmethod
-    def of(cls, embedded: EmbeddingSet, evidence: Evidence) -> ClipSet:
-        """The clips of an embedded set, named by their path below the folder they share."""
-        root = common_root(embedded.files)
-        paths = [relative_name(file, root) for file in embedded.files]
-        names = [readable(path) for path in paths]
-        links = {
-            i: quote(os.fsencode(path))
-            for i, (path, name) in enumerate(zip(paths, names, strict=True))
-            if path != name
-        }
-        audible = any(audit is not None for audit in embedded.audits)
-        return cls(names, links, root, adapted(embedded.vectors, evidence.adapter), audible)
+    labels: str | Path | None = None
+    """A CSV of known bad clips: file, kind of fault."""
+    title: str | None = None
+    interval: Interval | None = None
+    floor: Floor | None = None
+    limit: Limit | None = None
+    scores: Mapping[str, float] = field(default_factory=dict)
+    """Other scores of the same sets by name; FAD and KAD are computed if they are missing."""
 
 
 @dataclass(frozen=True, eq=False)
-class ClipTable:
-    """Every clip of both sides with its costs, partners and place on the map."""
+class ReportContent:
+    """All that the page and the figures show."""
 
-    evaluated: ClipSet
-    reference: ClipSet
-    relative: Costs
-    """Cost of every evaluated clip over the typical one."""
-    typical: str
-    """What the costs are relative to: the median clip, or the mean where the median is 0."""
-    reference_relative: Costs
-    order: NDArray[np.intp]
-    """Evaluated clips, worst first."""
-    worst: list[int]
-    """Evaluated clips that are shown in full: the silent ones, and those of largest cost."""
-    unreached: NDArray[np.intp]
-    """Reference clips, the loneliest first."""
-    partners: dict[int, list[tuple[int, float]]]
-    """(reference clip, share) of the evaluated clips that were asked."""
-    columns: dict[int, Costs]
-    """The share of every reference clip in the evaluated clips that are shown in full."""
+    diagnostics: OTADDiagnostics
+    evidence: Evidence
+    table: ClipTable
+    details: dict[str, ClipDetails]
+    """Picture, sound and labels of the clips shown in full, by key."""
+    summary: Summary
+    labels: tuple[str, ...]
+    """Kind of fault of every evaluated clip, "" for none; empty if no labels are given."""
+    detection: Detection | None
+    groupings: list[Grouping]
+    groups: list[GroupTable]
+    options: ReportOptions
 
 
-def gather(diagnostics: OTADDiagnostics, evidence: Evidence) -> ClipTable:
-    """All clips with the numbers that the page gives of each."""
-    evaluated = ClipSet.of(evidence.evaluated, evidence)
-    reference = ClipSet.of(evidence.reference, evidence)
-    relative, typical = relative_costs(diagnostics.cj)
-    reference_relative, _ = relative_costs(diagnostics.reference_costs)
-    order = np.argsort(-diagnostics.cj, kind="stable")
-    unreached = np.argsort(-diagnostics.reference_costs, kind="stable")
-    shares = diagnostics.transport.shares if diagnostics.transport is not None else None
-    partners: dict[int, list[tuple[int, float]]] = {}
-    columns: dict[int, Costs] = {}
-    worst = worst_clips(diagnostics, WORST_SHOWN)
-    in_full = {*worst, *best_of(order).tolist()}
-
-    def ask(j: int) -> None:
-        assert shares is not None
-        column = shares(j)
-        nearest = np.argsort(-column, kind="stable")[:PARTNERS_SHOWN]
-        partners[j] = [(int(i), float(column[i])) for i in nearest if column[i] >= _LEAST_SHARE]
-        if j in in_full:
-            columns[j] = column
-
-    if shares is not None:
-        in_threads(ask, list({*order[:_MOST_PARTNERS].tolist(), *in_full}))
-    return ClipTable(
-        *(evaluated, reference, relative, typical, reference_relative),
-        *(order, worst, unreached, partners, columns),
+def gather_run(run: ScoreRun, options: ReportOptions) -> ReportContent:
+    """The content of a run's report; what the run has computed is not computed again."""
+    found = run.with_costs()
+    if found is None:
+        raise UsageError("A report needs OTAD among the metrics: only it has costs of clips.")
+    evaluation, diagnostics = found
+    statistics = evaluation.statistics
+    options = replace(
+        options,
+        command=run.provenance.command,
+        floor=statistics.floor,
+        interval=statistics.interval,
+        limit=statistics.limit,
+        scores=run.other_scores(evaluation),
     )
+    return gather_content(diagnostics, options, run.audit)
 
 
-def describe(table: ClipTable, evidence: Evidence, *, sounds: bool) -> dict[str, ClipDetails]:
-    """What the page shows beyond numbers, by the clip's key: e12 or r7; with ``sounds``, audio too."""
-    wanted: list[Wanted] = []
-    for j in [*table.worst, *best_of(table.order).tolist()]:
-        wanted.append(Wanted(f"e{j}", evidence.evaluated, j, table.columns.get(j)))
-        wanted += [Wanted(f"r{i}", evidence.reference, i) for i, _ in table.partners.get(j, [])[:1]]
-    lonely = table.unreached[:OTHERS_SHOWN].tolist()
-    wanted += [Wanted(f"r{i}", evidence.reference, i) for i in lonely]
-    unique = list({clip.key: clip for clip in reversed(wanted)}.values())[::-1]
-    return describe_clips(unique, evidence, table.reference.points, sounds=sounds)
+def gather_content(
+    diagnostics: OTADDiagnostics, options: ReportOptions, audit: PairAudit | None = None
+) -> ReportContent:
+    """The content of a report. The user's files are read first, so that errors come early.
 
-
-def worst_clips(diagnostics: OTADDiagnostics, count: int) -> list[int]:
-    """The ``count`` clips of largest cost, and before them as many silent ones, each by cost.
-
-    A clip in which nothing is heard is bad, whatever it costs by the metric.
+    Without ``audit`` the two sets are audited here.
     """
-    order = np.argsort(-diagnostics.cj, kind="stable").tolist()
-    silent = [j for j in order if SILENT in diagnostics.flags[j]] if diagnostics.flags else []
-    return list(dict.fromkeys([*silent[:count], *order[:count]]))
-
-
-def best_of(order: NDArray[np.intp]) -> NDArray[np.intp]:
-    """The clips of least cost, best first: none that is in the worse half."""
-    return order[(len(order) + 1) // 2 :][-OTHERS_SHOWN:][::-1]
-
-
-def relative_costs(costs: Costs) -> tuple[Costs, str]:
-    """Costs over those of a typical clip, and what that is."""
-    median, mean = float(np.median(costs)), float(np.mean(costs))
-    if median > 0:
-        return costs / median, "median"
-    return (costs / mean, "mean") if mean > 0 else (np.zeros_like(costs), "mean")
-
-
-def readable(text: str) -> str:
-    """Text that shows what it is: line breaks, marks that turn it round, bytes that are no text."""
-    return "".join(map(_visible, text.encode("utf-8", "backslashreplace").decode("utf-8")))
-
-
-def _visible(character: str) -> str:
-    joins = character in "\u200c\u200d"  # parts of letters and of emoji
-    hidden = unicodedata.category(character) in ("Cc", "Cf", "Zl", "Zp") and not joins
-    return character.encode("unicode_escape").decode("ascii") if hidden else character
-
-
-def link_to(clips: ClipSet, page: Path) -> str | None:
-    """The URL of the clips' folder as seen from the page, relative; ``None`` without audio."""
-    if not clips.audible:
-        return None
-    relative = os.path.relpath(clips.root, page.parent)
-    return quote(os.fsencode(Path(relative).as_posix())) + "/"
-
-
-def number(value: float | None, digits: int = 6) -> float | None:
-    """A number for JSON: rounded to significant digits, ``None`` where it is not finite."""
-    if value is None or not math.isfinite(value):
-        return None
-    return float(f"{value:.{digits}g}")
-
-
-def numbers(values: Sequence[float] | NDArray[np.floating], digits: int = 5) -> list[float | None]:
-    """The same for many."""
-    return [number(float(value), digits) for value in values]
-
-
-def project(table: ClipTable) -> tuple[list[list[float | None]], list[float]]:
-    """Both sets on the two principal axes of their union, and the variance that each explains.
-
-    Deterministic: the sign of an axis is such that its largest loading is positive.
-    """
-    import torch
-
-    points = np.concatenate([table.reference.points, table.evaluated.points]).astype(np.float64)
-    centred = torch.from_numpy(points - points.mean(axis=0))
-    total = float(centred.square().sum())
-    # the smaller of the two Gram matrices has the same leading spectrum
-    wide = centred.shape[0] < centred.shape[1]
-    gram = centred @ centred.T if wide else centred.T @ centred
-    values, vectors = torch.linalg.eigh(gram)
-    axes = vectors[:, [-1, -2]] if len(gram) > 1 else vectors[:, [-1, -1]]
-    if wide:
-        axes = centred.T @ axes
-        axes = axes / axes.norm(dim=0).clamp_min(1e-300)
-    signs = torch.sign(axes.gather(0, axes.abs().argmax(dim=0, keepdim=True)))
-    placed = (centred @ (axes * signs)).numpy()
-    explained = [float(v) / total if total > 0 else 0.0 for v in values.flip(0)[:2]]
-    return [numbers(placed[:, 0], 4), numbers(placed[:, 1], 4)], explained
-
-
-def clip_block(
-    table: ClipTable,
-    details: Mapping[str, ClipDetails],
-    flags: Sequence[Sequence[str]],
-    cj: Costs,
-) -> dict[str, Any]:
-    """The numbers of every clip, column by column, as the page's script reads them."""
-    split = len(table.reference.names)
-    (x, y), explained = project(table)
-    partners = [
-        [[i, number(share, 3)] for i, share in table.partners.get(j, [])] for j in range(len(cj))
-    ]
-    return {
-        "evaluated": {
-            "names": table.evaluated.names,
-            "links": table.evaluated.links,
-            "cj": numbers(cj, 7),
-            "relative": numbers(table.relative),
-            "flags": [list(names) for names in flags],
-            "partners": partners,
-            "x": x[split:],
-            "y": y[split:],
-        },
-        "reference": {
-            "names": table.reference.names,
-            "links": table.reference.links,
-            "relative": numbers(table.reference_relative),
-            "x": x[:split],
-            "y": y[:split],
-        },
-        "explained": numbers(explained, 3),
-        "typical": table.typical,
-        "details": {key: found.to_dict() for key, found in details.items()},
-        "worst": table.worst,
-        "best": best_of(table.order).tolist(),
-        "unreached": table.unreached[:OTHERS_SHOWN].tolist(),
-    }
+    evidence = diagnostics.evidence
+    if evidence is None:
+        raise UsageError("These diagnostics hold no embeddings, so there is nothing to show.")
+    files = evidence.evaluated.files
+    labels = read_labels(Path(options.labels), files) if options.labels is not None else ()
+    groupings = find_groupings(options.groups, files, evidence.reference.files)
+    table = clip_table(diagnostics, evidence)
+    with ThreadPoolExecutor(1) as background:  # sounds are encoded while groups are scored
+        details = background.submit(
+            describe_table, table, evidence, sounds=options.audio == "embed"
+        )
+        groups = group_tables(groupings, table, evidence)
+        audit = audit if audit is not None else audit_evidence(evidence)
+        summary = summarise(diagnostics, evidence, options.scores, options.floor, audit)
+    return ReportContent(
+        diagnostics=diagnostics,
+        evidence=evidence,
+        table=table,
+        details=details.result(),
+        summary=summary,
+        labels=labels,
+        detection=detection(diagnostics.cj, labels) if labels else None,
+        groupings=groupings,
+        groups=groups,
+        options=options,
+    )

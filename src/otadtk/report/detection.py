@@ -1,4 +1,4 @@
-"""How well the costs find the clips that are known to be bad, in all and by kind of fault."""
+"""How well the costs find the known bad clips, overall and by kind of fault."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from otadtk.statistics import auroc
+from otadtk.statistics.ranking import auroc
 
 Costs = NDArray[np.float64]
 
@@ -21,23 +21,23 @@ class KindDetection:
     clips: int
     auroc: float
     found: int
-    """How many of them are among the ``cut`` clips of largest cost."""
+    """How many of its clips are among the ``cut`` clips of largest cost."""
     precision: float
-    """Their share of those ``cut`` clips."""
+    """``found / cut``."""
     median_rank: float
 
 
 @dataclass(frozen=True)
 class Detection:
-    """The ROC curve of c_j for the known bad clips, and what follows from it."""
+    """The costs as a detector of the known bad clips."""
 
     bad: int
     clips: int
     auroc: float
     separation_ratio: float | None
-    """Mean cost of the bad clips over that of the others; ``None`` where the others cost nothing."""
+    """Mean cost of the bad clips over that of the others; ``None`` if the others cost 0."""
     cut: int
-    """As many clips as are bad: precision is measured among so many of the worst."""
+    """The number of bad clips. Precision is measured among that many clips of largest cost."""
     precision: float
     roc: tuple[tuple[float, float], ...]
     """(false positive rate, true positive rate), from (0, 0) to (1, 1)."""
@@ -45,7 +45,7 @@ class Detection:
 
 
 def detection(costs: Costs, labels: Sequence[str]) -> Detection:
-    """What the costs are worth as a detector of the clips whose label is not empty."""
+    """How well the costs find the clips whose label is not empty."""
     kinds = np.asarray(labels, dtype=object)
     bad = kinds != ""
     order = np.argsort(-costs, kind="stable")
@@ -59,7 +59,11 @@ def detection(costs: Costs, labels: Sequence[str]) -> Detection:
         found = int((rank[mine] <= cut).sum())
         rows.append(
             KindDetection(
-                *(kind, int(mine.sum()), auroc(mine[against], costs[against]), found, found / cut),
+                kind,
+                int(mine.sum()),
+                auroc(mine[against], costs[against]),
+                found,
+                found / cut,
                 float(np.median(rank[mine])),
             )
         )
@@ -87,7 +91,7 @@ def _roc(costs: Costs, bad: NDArray[np.bool_]) -> tuple[tuple[float, float], ...
     true = np.cumsum(sorted_bad)[last] / bad.sum()
     false = np.cumsum(~sorted_bad)[last] / (~bad).sum()
     points = [(0.0, 0.0), *zip(false.tolist(), true.tolist(), strict=True)]
-    # points inside a straight stretch say nothing
+    # points on a straight segment add nothing
     kept = [
         point
         for k, point in enumerate(points)

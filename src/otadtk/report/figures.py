@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from otadtk.atomic import replacing
 from otadtk.errors import UsageError
-from otadtk.report.content import project
-from otadtk.report.page import ReportContent
+from otadtk.files.atomic import replacing
+from otadtk.report.clips.table import project
+from otadtk.report.content import ReportContent
 
 Axes = Any
-"""Of matplotlib, whose own types change from version to version."""
+"""Of matplotlib, whose types differ between versions."""
 
 FORMATS = ("svg", "png")
 _BLUE, _RUST, _GREEN, _INK = "#1d5a9e", "#a93c17", "#4f6d5d", "#1d1b19"
@@ -35,7 +35,7 @@ _STYLE: dict[str, Any] = {
 
 
 def require_matplotlib() -> None:
-    """An error that says what to install where matplotlib is missing."""
+    """A UsageError that says what to install if matplotlib is missing."""
     from importlib.util import find_spec
 
     if find_spec("matplotlib") is None:
@@ -43,7 +43,7 @@ def require_matplotlib() -> None:
 
 
 def write_figures(content: ReportContent, folder: Path) -> list[Path]:
-    """Write every figure that the content has numbers for, each as SVG and PNG."""
+    """Write every figure that the content has data for, as SVG and PNG; gives the files."""
     require_matplotlib()
     import matplotlib
     from matplotlib.figure import Figure
@@ -103,7 +103,7 @@ def _histogram(content: ReportContent, axes: Axes) -> None:
 
 
 def _plain_ticks(axis: Any, low: float, high: float) -> None:
-    """Numbers such as 0.5, 1 and 2 on a log axis, where powers of ten would be too few."""
+    """Ticks such as 0.5, 1 and 2 on a log axis too short for powers of ten."""
     if high > 1000 * low:
         return
     steps = [step * 10.0**k for k in range(-6, 7) for step in (1, 2, 5)]
@@ -118,19 +118,20 @@ def _map(content: ReportContent, axes: Axes) -> None:
     (x, y), explained = project(content.table)
     split = len(content.table.reference.names)
     axes.scatter(
-        *(x[:split], y[:split]),
+        x[:split],
+        y[:split],
         s=7,
         facecolors="none",
         edgecolors=_GREEN,
         linewidths=0.5,
         label="reference",
     )
-    order = content.table.order[::-1]  # the dearest on top
+    order = content.table.order[::-1]  # largest cost on top
     most = max(float(content.table.relative.max()), 1.0)
     heat = np.log(np.maximum(content.table.relative[order], 1.0)) / max(np.log(most), 1e-12)
     dots = axes.scatter(
-        np.asarray(x[split:])[order],
-        np.asarray(y[split:])[order],
+        x[split:][order],
+        y[split:][order],
         s=4 + 30 * heat,
         c=most**heat,
         cmap=LinearSegmentedColormap.from_list("cost", ["#7fa3cc", _RUST]),
@@ -149,14 +150,14 @@ def _map(content: ReportContent, axes: Axes) -> None:
 
 
 def _strip(content: ReportContent, axes: Axes) -> None:
-    """Costs by rank, the known bad clips marked."""
+    """Costs by rank; known bad clips are marked."""
     table = content.table
     ranks = np.arange(1, len(table.order) + 1)
     costs = table.relative[table.order]
     axes.plot(ranks, costs, color=_BLUE, linewidth=1.2)
     if content.labels:
         bad = np.array([content.labels[j] != "" for j in table.order])
-        axes.plot(*(ranks[bad], costs[bad]), "x", color=_RUST, markersize=4, label="known bad")
+        axes.plot(ranks[bad], costs[bad], "x", color=_RUST, markersize=4, label="known bad")
         axes.legend()
     axes.axhline(1.0, color=_INK, linestyle="--", linewidth=0.8)
     if costs.min() > 0:
@@ -178,7 +179,7 @@ def _roc(content: ReportContent, axes: Axes) -> None:
 
 
 def _convergence(content: ReportContent, axes: Axes) -> None:
-    """Scores of subsets against 1/N, with the line that meets the axis at the limit."""
+    """Scores of subsets against 1/N, and the fitted line to the limit at 1/N = 0."""
     limit = content.options.limit
     assert limit is not None
     inverse = 1.0 / np.asarray(limit.sizes)

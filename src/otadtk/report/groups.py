@@ -1,4 +1,4 @@
-"""Which group of clips is worst: cost and score of each group, with intervals."""
+"""Cost and score of each group of clips, with intervals."""
 
 from __future__ import annotations
 
@@ -8,22 +8,25 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from otadtk.diagnosis import Evidence
 from otadtk.distances.subsets import transport_between
-from otadtk.report.content import ClipTable, readable
-from otadtk.report.frames import in_threads
-from otadtk.report.tables import Grouping
-from otadtk.resampling import Interval, jackknife_interval
+from otadtk.engine import LocalEngine
+from otadtk.metrics.diagnostics import Evidence
+from otadtk.report.clips.table import ClipTable
+from otadtk.report.names import readable
+from otadtk.report.threads import in_threads
+from otadtk.report.user_csv import Grouping
+from otadtk.statistics.resampling import Interval, jackknife_interval
 
 Array = NDArray[np.floating]
 
 _RESAMPLES = 1000
 _SEED = 0
 _LEAST_CLIPS = 6
-"""Clips a side below which a group has a cost but no score: it would be mostly floor."""
-_PARTS = 4
-"""Groups of the jackknife: enough for an interval of a small set."""
+"""With fewer clips on a side a group has no score: it would be mostly floor."""
+_JACKKNIFE_GROUPS = 4
+"""Enough for an interval of a small set."""
 _MOST_SCORED = 200
+"""With more groups than this none is scored."""
 
 
 @dataclass(frozen=True)
@@ -36,21 +39,21 @@ class GroupRow:
     """Mean relative cost."""
     cost_low: float | None
     cost_high: float | None
-    """95 % interval over draws of the clips; ``None`` for a single clip."""
+    """95 % bootstrap interval of the mean; ``None`` for a single clip."""
     score: float | None
-    """OTAD between the group and the reference clips of its own group."""
+    """OTAD between the group and the reference clips of the same group."""
     score_low: float | None
     score_high: float | None
 
 
 @dataclass(frozen=True)
 class GroupTable:
-    """One way to divide the clips, worst group first."""
+    """The groups of one grouping, worst first."""
 
     title: str
     rows: tuple[GroupRow, ...]
     scored: bool
-    """Whether the groups of the reference clips are known, so that groups have scores."""
+    """Whether any group has a score; that needs the groups of the reference clips."""
 
 
 def group_tables(
@@ -75,9 +78,20 @@ def _table(grouping: Grouping, table: ClipTable, evidence: Evidence) -> GroupTab
             x, y = table.reference.points[of_reference == name], table.evaluated.points[mine]
             if min(len(x), len(y)) >= _LEAST_CLIPS:
                 distance = transport_between(np.concatenate([x, y]), evidence.settings)
-                score = jackknife_interval(distance, len(x), len(y), groups=_PARTS, seed=_SEED)
+                score = jackknife_interval(
+                    distance,
+                    len(x),
+                    len(y),
+                    groups=_JACKKNIFE_GROUPS,
+                    seed=_SEED,
+                    engine=LocalEngine(1),
+                )
         return GroupRow(
-            *(readable(name), int(mine.sum()), float(costs.mean()), low, high),
+            readable(name),
+            int(mine.sum()),
+            float(costs.mean()),
+            low,
+            high,
             *((score.score, score.low, score.high) if score is not None else (None, None, None)),
         )
 
@@ -87,7 +101,7 @@ def _table(grouping: Grouping, table: ClipTable, evidence: Evidence) -> GroupTab
 
 
 def mean_interval(costs: Array) -> tuple[float | None, float | None]:
-    """A 95 % percentile bootstrap interval of the mean cost; the costs themselves stay as they are."""
+    """A 95 % percentile bootstrap interval of the mean of the costs."""
     if len(costs) < 2:
         return None, None
     rng = np.random.default_rng(_SEED)

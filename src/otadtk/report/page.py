@@ -1,149 +1,66 @@
-"""Writes the report: one HTML file that needs no network, no server and no other file."""
+"""Writes the report of one system against a reference as a page."""
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
-import logging
-import re
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
-from importlib.resources import files
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from otadtk import __version__
-from otadtk.atomic import replacing
-from otadtk.diagnosis import Evidence, OTADDiagnostics
-from otadtk.errors import UsageError
-from otadtk.report.clips import ClipDetails
-from otadtk.report.content import (
-    SILENT,
-    AudioMode,
-    ClipTable,
-    clip_block,
-    describe,
-    gather,
-    link_to,
-    readable,
-)
-from otadtk.report.detection import Detection, detection
-from otadtk.report.groups import GroupTable, group_tables
-from otadtk.report.summary import Scale, Summary, summarise
-from otadtk.report.tables import Grouping, groups_by_folder, read_groups, read_labels
-from otadtk.resampling import Floor, Interval, Limit
+from otadtk.metrics.diagnostics import OTADDiagnostics
+from otadtk.metrics.verdicts import BAD
+from otadtk.report.clips.table import OTHERS_SHOWN, SILENT, best_of, project
+from otadtk.report.content import ReportContent, ReportOptions, gather_content
+from otadtk.report.groups import GroupTable
+from otadtk.report.names import readable
+from otadtk.report.template import Scale, number, numbers, render_template, write_page
 
-logger = logging.getLogger(__name__)
-
-AUDIO_MODES: tuple[AudioMode, ...] = ("embed", "link", "none")
 SCRIPTS = (
-    *("base.js", "clips.js", "player.js", "draw.js", "table.js", "inspector.js"),
-    *("histogram.js", "map.js", "main.js"),
+    "base.js",
+    "clips.js",
+    "player.js",
+    "draw.js",
+    "table.js",
+    "inspector.js",
+    "histogram.js",
+    "map.js",
+    "main.js",
 )
-"""In this order they make one script."""
+"""Joined in this order into one script."""
 
 
-@dataclass(frozen=True)
-class ReportOptions:
-    """What a report shows beside the diagnostics.
-
-    ``audio``: inside the page for the clips shown in full and linked by relative path otherwise
-    ("embed"), linked ("link"), or none at all ("none").
-    """
-
-    audio: AudioMode = "embed"
-    labels: str | Path | None = None
-    """A CSV of known bad clips: file, kind of fault."""
-    groups: str | Path | None = None
-    """A CSV of groups: file, then one column per way to group."""
-    title: str | None = None
-    command: str | None = None
-    """The command line that made the numbers."""
-    interval: Interval | None = None
-    floor: Floor | None = None
-    limit: Limit | None = None
-    scores: Mapping[str, float] = field(default_factory=dict)
-    """Other distances of the same sets by name; FAD and KAD are computed where they are missing."""
-    methods: str | None = None
-    bibtex: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.audio not in AUDIO_MODES:
-            known = ", ".join(AUDIO_MODES)
-            raise UsageError(f"Unknown report audio {self.audio!r}; choose from {known}.")
+def write_report(diagnostics: OTADDiagnostics, path: Path, **options: Any) -> Path:
+    """Write the report of diagnostics, with the options of ``ReportOptions``; gives its path."""
+    return write_content(gather_content(diagnostics, ReportOptions(**options)), path)
 
 
-@dataclass(frozen=True, eq=False)
-class ReportContent:
-    """All that the page and the figures show."""
-
-    diagnostics: OTADDiagnostics
-    evidence: Evidence
-    table: ClipTable
-    details: dict[str, ClipDetails]
-    """What is known of clips beyond numbers, by their key."""
-    summary: Summary
-    labels: tuple[str, ...]
-    """Kind of fault of every evaluated clip, "" for none; empty when nothing is known."""
-    detection: Detection | None
-    groupings: list[Grouping]
-    groups: list[GroupTable]
-    options: ReportOptions
-
-
-def write_report(
-    diagnostics: OTADDiagnostics, path: Path, options: ReportOptions | None = None
-) -> Path:
-    """Write the page whole or not at all; gives its path."""
-    return write_page(gather_content(diagnostics, options or ReportOptions()), path)
-
-
-def gather_content(diagnostics: OTADDiagnostics, options: ReportOptions) -> ReportContent:
-    """Everything behind a report; what the user's own files say is read first."""
-    evidence = diagnostics.evidence
-    if evidence is None:
-        raise UsageError("These diagnostics hold no embeddings, so there is nothing to show.")
-    sides = evidence.evaluated.files, evidence.reference.files
-    labels = read_labels(Path(options.labels), sides[0]) if options.labels is not None else ()
-    groupings = (
-        read_groups(Path(options.groups), *sides)
-        if options.groups is not None
-        else groups_by_folder(*sides)
-    )
-    table = gather(diagnostics, evidence)
-    with ThreadPoolExecutor(1) as aside:  # sounds are encoded while groups are scored
-        details = aside.submit(describe, table, evidence, sounds=options.audio == "embed")
-        groups = group_tables(groupings, table, evidence)
-        summary = summarise(diagnostics, evidence, options.scores, options.floor)
-    return ReportContent(
-        diagnostics=diagnostics,
-        evidence=evidence,
-        table=table,
-        details=details.result(),
-        summary=summary,
-        labels=labels,
-        detection=detection(diagnostics.cj, labels) if labels else None,
-        groupings=groupings,
-        groups=groups,
-        options=options,
-    )
-
-
-def write_page(content: ReportContent, path: Path) -> Path:
-    """Write the gathered content as a page."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    text = _render(content, path)
-    with replacing(path) as file:
-        file.write(text.encode("utf-8"))
-    return path
+def write_content(content: ReportContent, path: Path) -> Path:
+    """Write the page of a report; gives its path."""
+    return write_page(_render(content, path), path)
 
 
 def _render(content: ReportContent, path: Path) -> str:
     options, table = content.options, content.table
-    numbers = {
-        **clip_block(table, content.details, content.diagnostics.flags, content.diagnostics.cj),
+    title = options.title or f"{table.evaluated.root.name} against {table.reference.root.name}"
+    return render_template(
+        "report.html",
+        SCRIPTS,
+        options,
+        _data(content, path),
+        content=content,
+        summary=content.summary,
+        title=readable(title),
+        sounds={key: found.sound for key, found in content.details.items() if found.sound},
+        silent=_silent_moved(content),
+        gauge=_gauge(content),
+        whiskers=[_whiskers(group) for group in content.groups],
+    )
+
+
+def _data(content: ReportContent, path: Path) -> dict[str, Any]:
+    """The data block of the page."""
+    options, table = content.options, content.table
+    return {
+        **_clips(content),
         "labels": [readable(label) for label in content.labels],
         "groupings": [
             {"title": readable(g.title), "groups": [readable(name) for name in g.evaluated]}
@@ -158,37 +75,67 @@ def _render(content: ReportContent, path: Path) -> str:
         "command": options.command,
         "audio": {
             "mode": options.audio,
-            "evaluated": link_to(table.evaluated, path),
-            "reference": link_to(table.reference, path),
+            "evaluated": table.evaluated.folder_url(path),
+            "reference": table.reference.folder_url(path),
         },
     }
-    sounds = {key: details.sound for key, details in content.details.items() if details.sound}
-    title = options.title or f"{table.evaluated.root.name} against {table.reference.root.name}"
-    return render_template(
-        "report.html",
-        SCRIPTS,
-        content=content,
-        options=options,
-        summary=content.summary,
-        title=readable(title),
-        command=readable(options.command) if options.command else None,
-        data=json_block(numbers),
-        sounds=sounds,
-        silent=_silent_moved(content),
-        gauge=_gauge(content),
-        whiskers=[_whiskers(group) for group in content.groups],
-    )
+
+
+def _clips(content: ReportContent) -> dict[str, Any]:
+    """The numbers of every clip, column by column."""
+    table, costs = content.table, content.diagnostics.cj
+    split = len(table.reference.names)
+    coordinates, explained = project(table)
+    x, y = (numbers(axis, 4) for axis in coordinates)
+    partners = [
+        [[i, number(share, 3)] for i, share in table.nearest.get(j, [])] for j in range(len(costs))
+    ]
+    return {
+        "evaluated": {
+            "names": table.evaluated.names,
+            "links": table.evaluated.links,
+            "cj": numbers(costs, 7),
+            "relative": numbers(table.relative),
+            "flags": _marks(content.diagnostics),
+            "partners": partners,
+            "x": x[split:],
+            "y": y[split:],
+        },
+        "reference": {
+            "names": table.reference.names,
+            "links": table.reference.links,
+            "relative": numbers(table.reference_relative),
+            "x": x[:split],
+            "y": y[:split],
+        },
+        "explained": numbers(explained, 3),
+        "typical": table.typical,
+        "details": {key: found.to_dict() for key, found in content.details.items()},
+        "worst": table.worst,
+        "best": best_of(table.order).tolist(),
+        "unreached": table.unreached[:OTHERS_SHOWN].tolist(),
+    }
+
+
+def _marks(diagnostics: OTADDiagnostics) -> list[list[str]]:
+    """The verdict on each clip, if it is bad, and what the audit flags: each is a filter."""
+    found = diagnostics.judgement.evaluated if diagnostics.judgement is not None else None
+    bad = found.bad.tolist() if found is not None else [False] * len(diagnostics.files)
+    return [
+        [*([BAD] if worse else []), *names]
+        for worse, names in zip(bad, diagnostics.flags, strict=True)
+    ]
 
 
 def _silent_moved(content: ReportContent) -> int:
-    """How many silent clips there are, unless the cost alone puts them first."""
+    """The number of silent clips; 0 if their cost alone puts them first."""
     flags, order = content.diagnostics.flags, content.table.order
     count = sum(SILENT in names for names in flags)
     return 0 if all(SILENT in flags[j] for j in order[:count]) else count
 
 
 def _gauge(content: ReportContent) -> Scale | None:
-    """The axis on which score, interval and floor stand side by side."""
+    """The axis of the drawing of score, interval and floor; ``None`` without the last two."""
     floor, interval = content.options.floor, content.options.interval
     if floor is None and interval is None:
         return None
@@ -201,64 +148,3 @@ def _gauge(content: ReportContent) -> Scale | None:
 def _whiskers(group: GroupTable) -> Scale:
     ends = [v for row in group.rows for v in (row.cost, row.cost_low, row.cost_high)]
     return Scale.around([1.0, *(v for v in ends if v is not None)], 200)
-
-
-def render_template(name: str, scripts: Sequence[str], **values: Any) -> str:
-    """A page from a template, with style and script inside and a policy that allows only these."""
-    import jinja2
-
-    assets = files("otadtk.report") / "assets"
-    style = (assets / "style.css").read_text(encoding="utf-8")
-    parts = [(assets / part).read_text(encoding="utf-8") for part in scripts]
-    # a plain script runs before the sounds below it are parsed; a module would wait for them
-    script = "\n".join(['(() => { "use strict";', *parts, "})();"])
-    environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(lambda wanted: (assets / wanted).read_text(encoding="utf-8")),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["readable"] = readable
-    environment.filters["options"] = _options
-    return environment.get_template(name).render(
-        **values,
-        version=__version__,
-        style=_safe(style),
-        script=_safe(script),
-        policy="; ".join(
-            [
-                "default-src 'none'",
-                f"script-src '{_hash(script)}'",
-                f"style-src '{_hash(style)}'",
-                "media-src data: file: 'self'",
-                "base-uri 'none'",
-                "form-action 'none'",
-            ]
-        ),
-    )
-
-
-def json_block(value: Any) -> Any:
-    """JSON for a data block: nothing in it can end the block or open a comment or a tag."""
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return _safe(text)
-
-
-def _options(text: str) -> Any:
-    """Text in which names of command-line options are code, so that no line ends inside one."""
-    from markupsafe import escape
-
-    return _safe(re.sub(r"(--[a-z][a-z-]*)", r"<code>\1</code>", str(escape(text))))
-
-
-def _safe(text: str) -> Any:
-    from markupsafe import Markup
-
-    return Markup(text)
-
-
-def _hash(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest()).decode()

@@ -1,59 +1,40 @@
-"""What the numbers say, in words that need no knowledge of the solver."""
+"""The summary at the top of a report, in words that need no knowledge of the solver."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from otadtk.audit import audit_sets
-from otadtk.diagnosis import Evidence, OTADDiagnostics
-from otadtk.distances.frechet import frechet_distance
-from otadtk.distances.kernel import kernel_distance
-from otadtk.distances.result import Divergence
-from otadtk.encoders.signal import inner_spec
-from otadtk.report.content import readable
-from otadtk.report.tables import common_root
-from otadtk.resampling import Floor
+from otadtk.distances.transport.result import Divergence
+from otadtk.encoders.features.measured import network_spec
+from otadtk.evaluation.audit import PairAudit, audit_sets
+from otadtk.metrics.diagnostics import Evidence, OTADDiagnostics
+from otadtk.metrics.registry import all_metrics
+from otadtk.report.clips.table import SILENT
+from otadtk.report.names import common_root, readable
+from otadtk.statistics.resampling import Floor
+from otadtk.statistics.spoilt import Spoilt
+from otadtk.statistics.verdicts import Verdicts
 
 _CHANCE = 0.05
-"""p-values above it are taken for chance."""
+"""Larger p-values do not show a difference."""
 
 
 @dataclass(frozen=True)
 class Fact:
-    """A line of the table of provenance."""
+    """A line of the provenance table."""
 
     name: str
     value: str
     code: bool = False
-    """Whether the value is a hash or the like."""
-
-
-@dataclass(frozen=True)
-class Scale:
-    """A linear axis of a drawing: from a value to a place between 0 and ``length``."""
-
-    low: float
-    high: float
-    length: float
-
-    @classmethod
-    def around(cls, values: Sequence[float], length: float, margin: float = 0.06) -> Scale:
-        """An axis that shows all values with some room beside them."""
-        low, high = min(values), max(values)
-        room = (high - low or abs(high) or 1.0) * margin
-        return cls(low - room, high + room, length)
-
-    def at(self, value: float) -> float:
-        """The place of a value."""
-        return round((value - self.low) / (self.high - self.low) * self.length, 2)
+    """Whether the value is set as code, as hashes are."""
 
 
 @dataclass(frozen=True)
 class Summary:
-    """The head of the page."""
+    """The score, what it means, and its provenance."""
 
     score: float
     model: str
@@ -66,10 +47,12 @@ class Summary:
     certificate: str
     converged: bool
     notes: tuple[str, ...]
-    """What a reader of the number should know, one sentence each."""
+    """Caveats, one sentence each."""
     findings: tuple[tuple[str, str], ...]
-    """What the audit found, and in which clips."""
+    """(finding, clips) of the audit."""
     facts: tuple[Fact, ...]
+    spoilt: Spoilt | None = None
+    """Whether some clips are spoilt and how many, if verdicts were computed."""
 
 
 def summarise(
@@ -77,17 +60,19 @@ def summarise(
     evidence: Evidence,
     scores: Mapping[str, float],
     floor: Floor | None,
+    audit: PairAudit,
 ) -> Summary:
-    """The summary of a scored pair of sets; FAD and KAD are computed where they are missing."""
-    inner = inner_spec(evidence.encoder.spec)
-    # FAD and KAD stand on the encoder's own vectors, as --fad and --kad do
-    own = slice(inner.dim if inner is not None else None)
-    x, y = evidence.reference.vectors[:, own], evidence.evaluated.vectors[:, own]
+    """The summary of a scored pair of sets; FAD and KAD are computed if they are missing."""
+    # raw vectors of the encoder, as --fad and --kad use by default
+    raw = slice(network_spec(evidence.encoder.spec).dim or None)  # 0 dimensions stand for any
+    x, y = evidence.reference.vectors[:, raw], evidence.evaluated.vectors[:, raw]
     others = dict(scores)
-    if min(len(x), len(y)) >= 2:
-        others.setdefault("FAD", frechet_distance(x, y))
-        others.setdefault("KAD", kernel_distance(x, y).value)
-    result = diagnostics.transport
+    for _, metric in all_metrics():
+        if metric.name not in others and min(len(x), len(y)) >= metric.least_clips:
+            score = metric.compare_vectors(x, y)
+            if score is not None:
+                others[metric.name] = score
+    result, found = diagnostics.transport, _clip_verdicts(diagnostics)
     return Summary(
         score=diagnostics.score,
         model=diagnostics.model_name,
@@ -95,19 +80,20 @@ def summarise(
         reference_clips=len(x),
         evaluated_clips=len(y),
         scores={name: value for name, value in others.items() if np.isfinite(value)},
-        verdict=_verdict(diagnostics, floor),
+        verdict=_verdict(diagnostics, floor) + _found(diagnostics),
         certificate=_certificate(diagnostics),
         converged=result is None or result.converged,
-        notes=(*(result.notes if result is not None else ()), *_unheard(diagnostics)),
-        findings=tuple(_findings(evidence)),
+        notes=(*(result.notes if result is not None else ()), *_cheap_silence(diagnostics)),
+        findings=tuple(_findings(evidence, audit)),
         facts=_facts(diagnostics, evidence),
+        spoilt=found.spoilt if found is not None else None,
     )
 
 
-def _unheard(diagnostics: OTADDiagnostics) -> list[str]:
-    """A sentence where silent clips are cheap: who reads the worst clips alone would miss them."""
+def _cheap_silence(diagnostics: OTADDiagnostics) -> list[str]:
+    """A sentence if silent clips cost little, since the ranking by cost does not show them."""
     order = np.argsort(-diagnostics.cj, kind="stable")
-    ranks = [k for k, j in enumerate(order.tolist(), 1) if "silent" in diagnostics.flags[j]]
+    ranks = [k for k, j in enumerate(order.tolist(), 1) if SILENT in diagnostics.flags[j]]
     if not ranks or np.median(ranks) <= len(order) / 2:
         return []
     clips = "The silent clip costs" if len(ranks) == 1 else f"The {len(ranks)} silent clips cost"
@@ -118,13 +104,15 @@ def _unheard(diagnostics: OTADDiagnostics) -> list[str]:
     ]
 
 
-def _findings(evidence: Evidence) -> list[tuple[str, str]]:
-    """What the audit says of the two sets, the evaluated one first: what it found, and where."""
+def audit_evidence(evidence: Evidence) -> PairAudit:
+    """The audit of the two sets that were scored."""
     spec = evidence.encoder.spec
-    audit = audit_sets(
-        *(evidence.reference, evidence.evaluated),
-        minimum_seconds=spec.minimum_samples / spec.sample_rate,
-    )
+    minimum = spec.minimum_samples / spec.sample_rate
+    return audit_sets(evidence.reference, evidence.evaluated, minimum_seconds=minimum)
+
+
+def _findings(evidence: Evidence, audit: PairAudit) -> list[tuple[str, str]]:
+    """(finding, clips) of the audit, the evaluated set first."""
     lines = audit.warnings()
     for side in (evidence.evaluated, evidence.reference):
         root = f"{common_root(side.files)}/"
@@ -137,34 +125,55 @@ def _findings(evidence: Evidence) -> list[tuple[str, str]]:
     ]
 
 
+def _clip_verdicts(diagnostics: OTADDiagnostics) -> Verdicts | None:
+    """The verdicts on the evaluated clips, unless the reference is too small for any."""
+    found = diagnostics.judgement.evaluated if diagnostics.judgement is not None else None
+    return found if found is not None and found.possible else None
+
+
+def _found(diagnostics: OTADDiagnostics) -> str:
+    """What the verdicts on single clips say, as sentences."""
+    judgement = diagnostics.judgement
+    found = _clip_verdicts(diagnostics)
+    if judgement is None or found is None:
+        return ""
+    text = found.sentence()
+    missed = judgement.reference
+    if missed is not None and missed.bad.any():
+        count = int(missed.bad.sum())
+        verb = "is" if count == 1 else "are"
+        text += f"; {count} of {len(missed.p)} reference clips {verb} missed by the evaluated set"
+    return f" {text[:1].upper()}{text[1:]}."
+
+
 def _verdict(diagnostics: OTADDiagnostics, floor: Floor | None) -> str:
-    """What the score says of the sets, and how the cost is spread over the clips."""
+    """What the score means, and how much of the cost the worst clips carry."""
     costs = np.sort(diagnostics.cj)[::-1]
     few = max(1, round(0.05 * len(costs)))
     clips = "clip carries" if few == 1 else "clips carry"
     share = 100 * costs[:few].sum() / costs.sum() if costs.sum() > 0 else 0.0
-    spread = f"The worst {few} {clips} {share:.0f} % of the transport cost."
+    worst = f"The worst {few} {clips} {share:.0f} % of the transport cost."
     if few == len(costs):
-        spread = ""
+        worst = ""
     if floor is None:
         return (
-            "Two samples of one distribution do not score 0 at this size: hold the score against "
-            f"its floor (--null), or against another score at the same size. {spread}"
+            "Two samples of one distribution do not score 0 at this size: compare the score with "
+            f"its floor (--null), or with another score at the same size. {worst}"
         )
     above = diagnostics.score - floor.mean
     if floor.p_value > _CHANCE:
         return (
             f"The score is within what two samples of one distribution show at this size "
-            f"(p\u00a0=\u00a0{floor.p_value:.2g}): these clips cannot tell the sets apart. {spread}"
+            f"(p\u00a0=\u00a0{floor.p_value:.2g}): these clips cannot tell the sets apart. {worst}"
         )
     return (
         f"The score lies {above:.4f} above what two samples of one distribution show at this size "
-        f"(p\u00a0=\u00a0{floor.p_value:.2g}): the sets differ. {spread}"
+        f"(p\u00a0=\u00a0{floor.p_value:.2g}): the sets differ. {worst}"
     )
 
 
 def _certificate(diagnostics: OTADDiagnostics) -> str:
-    """How sure the solver is of the score."""
+    """How exact the score is, by the solver."""
     result = diagnostics.transport
     if not isinstance(result, Divergence):
         return result.describe() if result is not None else ""
@@ -183,7 +192,7 @@ def _certificate(diagnostics: OTADDiagnostics) -> str:
 
 
 def _facts(diagnostics: OTADDiagnostics, evidence: Evidence) -> tuple[Fact, ...]:
-    spec, card, settings = evidence.encoder.spec, evidence.card, evidence.settings
+    spec, card, settings = evidence.encoder.spec, evidence.ground.card, evidence.settings
     sides = evidence.reference, evidence.evaluated
     lengths = [
         f"{len(side.files)} clips" + (f", {_duration(seconds)}" if seconds else "")

@@ -1,1 +1,1 @@
-"""Training of adapters: labelled clips, their spoilt versions, and what is learned from them."""
+"""Training of adapters on labelled clips and degraded versions of them."""

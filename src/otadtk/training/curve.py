@@ -1,4 +1,4 @@
-"""The picture of a training run as SVG: loss and validation score by epoch."""
+"""The training curve as SVG: loss and validation score by epoch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _COLOURS = {"loss": "#b3541e", "score": "#1f5fa8"}
 
 
 def draw_curve(history: Sequence[dict[str, float]], title: str) -> bytes:
-    """An SVG with one line for the loss and one for the score, each on its own scale."""
+    """An SVG with the loss and the score, each on its own scale."""
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{_HEIGHT}" '
         f'viewBox="0 0 {_WIDTH} {_HEIGHT}" font-family="sans-serif" font-size="12">',

@@ -1,4 +1,4 @@
-"""Labelled clips: a folder per class, a CSV beside the audio, or FSD50K as it is published."""
+"""Reads labelled clips: a folder per class, a CSV, or FSD50K in its published layout."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from otadtk.audio import find_audio
+from otadtk.audio.find import find_audio
 from otadtk.errors import UsageError
 
 FEWEST_CLASSES = 5
@@ -19,10 +19,10 @@ _TAKE = re.compile(r"(?:[ _\-.()]*(?:rr|v|take|sum|mid|main)?\d*)+$")
 
 @dataclass(frozen=True)
 class LabelledClip:
-    """One clip: its class, the collection that it comes from, and its recording.
+    """One clip: its class, its source collection and its recording.
 
-    Clips of one recording (takes of one instrument, cuts of one file) never stand on both sides of
-    a split.
+    Clips of one recording (takes of one instrument, cuts of one file) are never on both sides of a
+    split.
     """
 
     path: Path
@@ -34,7 +34,7 @@ class LabelledClip:
 def read_dataset(
     data: Path, labels: Path | None = None, *, split: str = "dev"
 ) -> list[LabelledClip]:
-    """The clips of a dataset in a stable order, checked: at least 5 classes of at least 2 clips."""
+    """The clips of a dataset, sorted by path; at least 5 classes of at least 2 clips each."""
     if not data.is_dir():
         raise UsageError(f"There is no folder {data}.")
     if labels is not None:
@@ -50,10 +50,10 @@ def read_dataset(
 
 def _checked(clips: list[LabelledClip], data: Path) -> list[LabelledClip]:
     counts = Counter(clip.label for clip in clips)
-    lonely = sorted(label for label, count in counts.items() if count < 2)
-    if lonely:
+    single = sorted(label for label, count in counts.items() if count < 2)
+    if single:
         raise UsageError(
-            f"{_listed('class', lonely)} of {data} with one clip only: a class needs at least 2; "
+            f"{_listed('class', single)} of {data} with one clip only: a class needs at least 2; "
             "add clips or leave the class out."
         )
     if len(counts) < FEWEST_CLASSES:
@@ -71,7 +71,7 @@ def _listed(noun: str, names: Sequence[str]) -> str:
 
 
 def _read_folders(data: Path) -> list[LabelledClip]:
-    """The class is the first folder below ``data``, the collection is ``data`` itself."""
+    """A folder per class: the class is the first folder below ``data``, the source is ``data``."""
     files = find_audio(data)
     loose = [str(file.relative_to(data)) for file in files if file.parent == data]
     if loose:
@@ -86,7 +86,7 @@ def _read_folders(data: Path) -> list[LabelledClip]:
 
 
 def _read_csv(data: Path, labels: Path) -> list[LabelledClip]:
-    """Columns ``file`` and ``label``; ``source`` and ``recording`` (or ``source_path``) if there."""
+    """A CSV with ``file`` and ``label``; optional ``source``, ``recording`` or ``source_path``."""
     try:
         with labels.open(newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
@@ -115,7 +115,7 @@ def _read_csv(data: Path, labels: Path) -> list[LabelledClip]:
 
 
 def _read_fsd50k(data: Path, split: str) -> list[LabelledClip]:
-    """FSD50K: a clip carries its class and all above it in the ontology; the rarest one counts."""
+    """FSD50K: a clip has a class and all its ancestors in the ontology; the rarest is taken."""
     truth = data / "FSD50K.ground_truth"
     try:
         with (truth / "vocabulary.csv").open(newline="", encoding="utf-8") as file:
@@ -142,7 +142,7 @@ def _read_fsd50k(data: Path, split: str) -> list[LabelledClip]:
 
 
 def _recording(place: Path) -> str:
-    """The name of a file without its number of take: ``Drum_v1_rr2`` and ``Drum_v2_rr1`` are one."""
+    """A file name without its take number: ``Drum_v1_rr2`` and ``Drum_v2_rr1`` give the same."""
     bare = _TAKE.sub("", place.stem.lower())
-    # a name that is all number says nothing of other files
+    # a name that is only a number is its own recording
     return str(place.parent / bare) if bare else str(place)

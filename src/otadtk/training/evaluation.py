@@ -1,4 +1,4 @@
-"""Figures of a ground metric on clips it was not trained on: probes, classes, and found faults."""
+"""Figures of a ground metric on held-out clips: probe accuracy, 1-NN, detection of faults."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from otadtk.distances.exact import exact_transport
-from otadtk.statistics import auroc
+from otadtk.distances.transport.exact import exact_transport
+from otadtk.statistics.ranking import auroc
 from otadtk.training.datasets import LabelledClip
 from otadtk.training.losses import squared_distance
 from otadtk.training.split import Mask, halves
 from otadtk.training.triplets import PROBES, TripletSampler
 from otadtk.training.versions import CLEAN, VersionSet
 
-SPOILT_SHARE = 0.05
-_FEWEST_SPOILT = 5
+DEGRADED_SHARE = 0.05
+_FEWEST_DEGRADED = 5
 
 Points = NDArray[np.float32]
 
@@ -25,7 +25,7 @@ Points = NDArray[np.float32]
 def probe_accuracy(
     points: torch.Tensor, sampler: TripletSampler, count: int, seed: int
 ) -> dict[str, float]:
-    """How often d(a,p) < d(a,n), by probe."""
+    """The share of triplets with d(a,p) < d(a,n), by probe."""
     accuracy = {}
     for number, probe in enumerate(PROBES):
         triplets = sampler.draw(probe, count, np.random.default_rng([seed, 3, number]))
@@ -49,7 +49,7 @@ def nearest_cost(reference: Points, evaluated: Points) -> NDArray[np.float64]:
 def class_accuracy(
     reference: Points, evaluated: Points, known: Sequence[str], expected: Sequence[str]
 ) -> float:
-    """How often the nearest reference clip is of the evaluated clip's class (1-NN)."""
+    """The share of evaluated clips whose nearest reference clip has their class (1-NN)."""
     x, y = torch.from_numpy(reference), torch.from_numpy(evaluated)
     nearest = torch.cdist(y, x).argmin(dim=1).numpy()
     return float(np.mean(np.asarray(known)[nearest] == np.asarray(expected)))
@@ -66,11 +66,11 @@ def find_faults(
     seed: int,
     exact: bool,
 ) -> dict[str, float]:
-    """The disjoint detection test: AUROC of the cost of spoilt clips, by kind, mean over draws.
+    """The disjoint detection test: AUROC of the cost by kind of fault, mean over draws.
 
-    The chosen clips are split into a reference and an evaluated half that share no recording; 5 %
-    of the evaluated clips are replaced by their spoilt version. The cost is c_j of the exact plan,
-    or, quicker, that of the nearest reference clip.
+    The chosen clips are split into a reference half and an evaluated half that share no recording.
+    5 % of the evaluated clips are replaced by their degraded version. The cost of a clip is c_j of
+    the exact plan, or (faster) its distance to the nearest reference clip.
     """
     clean = versions.rows(CLEAN)
     found: dict[str, list[float]] = {}
@@ -79,15 +79,15 @@ def find_faults(
         x = points[clean[np.flatnonzero(reference)]]
         members = np.flatnonzero(evaluated)
         for number, kind in enumerate(kinds):
-            spoilt_row = versions.rows(kind)
-            able = members[spoilt_row[members] >= 0]
-            count = max(_FEWEST_SPOILT, round(SPOILT_SHARE * len(members)))
-            if len(able) < _FEWEST_SPOILT or len(members) < 2 * count or len(x) == 0:
+            degraded_row = versions.rows(kind)
+            able = members[degraded_row[members] >= 0]
+            count = max(_FEWEST_DEGRADED, round(DEGRADED_SHARE * len(members)))
+            if len(able) < _FEWEST_DEGRADED or len(members) < 2 * count or len(x) == 0:
                 continue
             rng = np.random.default_rng([seed, draw, 4, number])
-            spoilt = rng.permutation(able)[:count]
-            kept = np.setdiff1d(members, spoilt)
-            y = np.concatenate([points[clean[kept]], points[spoilt_row[spoilt]]])
+            degraded = rng.permutation(able)[:count]
+            kept = np.setdiff1d(members, degraded)
+            y = np.concatenate([points[clean[kept]], points[degraded_row[degraded]]])
             costs = exact_transport(x, y).column_costs if exact else nearest_cost(x, y)
             mask = np.arange(len(y)) >= len(kept)
             found.setdefault(kind, []).append(auroc(mask, costs))

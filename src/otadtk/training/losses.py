@@ -1,4 +1,4 @@
-"""What adapters are trained to make small, and the figures that say what they have become."""
+"""Training losses, and the retained variance, which shows a collapse."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from otadtk.distances.gradient import sinkhorn_loss
+from otadtk.distances.transport.gradient import sinkhorn_loss
 
 
 def squared_distance(x: Tensor, y: Tensor) -> Tensor:
@@ -32,29 +32,29 @@ def mean_squared_distance(x: Tensor) -> float:
 
 
 def retained_variance(before: Tensor, after: Tensor) -> float:
-    """The total variance after the adapter over that before: 0 when the space has collapsed."""
+    """Total variance after the adapter over that before; 0 means that the space collapsed."""
     return mean_squared_distance(after) / max(mean_squared_distance(before), 1e-12)
 
 
 def native_loss(
-    first: Tensor, second: Tensor, spoilt: Tensor, *, epsilon: float, apart: float
+    first: Tensor, second: Tensor, degraded: Tensor, *, epsilon: float, apart: float
 ) -> Tensor:
-    """S_ε between two clean batches of the same classes, and a push against a spoilt one.
+    """S_ε(first, second) + relu(apart − S_ε(first, degraded)).
 
-    The first term alone is smallest when all points coincide. The second, relu(m − S_ε(clean,
-    spoilt)), keeps clean and spoilt batches at least ``apart`` from each other.
+    The first term pulls two clean batches of the same classes together; alone it would collapse
+    all points. The second term pushes clean and degraded batches at least ``apart``.
     """
     together = sinkhorn_loss(first, second, epsilon=epsilon, tolerance=1e-4)
-    separate = sinkhorn_loss(first, spoilt, epsilon=epsilon, tolerance=1e-4)
+    separate = sinkhorn_loss(first, degraded, epsilon=epsilon, tolerance=1e-4)
     return together + functional.relu(apart - separate)
 
 
 def variance_floor(before: Tensor, after: Tensor, share: float) -> Tensor:
-    """How far the variance after the adapter lies below a share of that before, relatively."""
+    """relu(share − retained variance): above 0 when too much variance is lost."""
     kept = after.var(dim=0, correction=0).sum() / before.var(dim=0, correction=0).sum()
     return functional.relu(share - kept)
 
 
 def is_finite(loss: Tensor) -> bool:
-    """Whether a loss can still be trained on."""
+    """Whether a loss is a finite number."""
     return bool(torch.isfinite(loss))

@@ -1,4 +1,4 @@
-"""The three recipes: what one step of training is, and how a network is judged on held-out classes."""
+"""The three training recipes: the loss of one batch, and the validation on held-out classes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from torch.nn import functional
 from otadtk.adapter.artifact import ArtifactAdapter
 from otadtk.adapter.network import Adapter, RiemannianAdapter
 from otadtk.encoders import EncoderSpec
-from otadtk.encoders.signal import inner_spec
+from otadtk.encoders.features.measured import network_spec
+from otadtk.encoders.features.with_signal import inner_spec
 from otadtk.training.config import TrainingConfig
 from otadtk.training.datasets import LabelledClip
 from otadtk.training.evaluation import class_accuracy, find_faults, probe_accuracy
@@ -38,17 +39,19 @@ _JITTER = 0.05
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """All that a recipe learns from and is judged on."""
+    """The training and validation data of a recipe."""
 
     spec: EncoderSpec
     clips: Sequence[LabelledClip]
     versions: VersionSet
     train: Mask
     validation: Mask
+    faults: VersionSet | None = None
+    """Weight-free features of training clips with faults (perceptual)."""
 
 
 class Recipe(ABC):
-    """One variant of training. ``network`` is trained in place."""
+    """One training recipe; it trains ``network`` in place."""
 
     network: Adapter
     input_normalisation = "none"
@@ -59,7 +62,7 @@ class Recipe(ABC):
         self.material = material
         self.vectors = torch.from_numpy(material.versions.vectors)
         self.clean_train = material.versions.rows(CLEAN)[np.flatnonzero(material.train)]
-        self._judged = np.flatnonzero(material.validation[material.versions.clip])
+        self._validation_rows = np.flatnonzero(material.validation[material.versions.clip])
 
     @abstractmethod
     def loss(self, rng: np.random.Generator) -> Tensor:
@@ -67,22 +70,22 @@ class Recipe(ABC):
 
     @abstractmethod
     def validate(self) -> dict[str, float]:
-        """Quick figures on the held-out classes; ``score`` is the one to make large."""
+        """Quick figures on the held-out classes; training maximises ``score``."""
 
     def mapped(self, vectors: Tensor) -> Tensor:
-        """Vectors under the network as it is, without a gradient."""
+        """The vectors after the network, without gradients."""
         with torch.no_grad():
             return torch.cat([self.network(part) for part in torch.split(vectors, 4096)])
 
     def points(self) -> Tensor:
-        """The vectors of held-out clips under the network; zeros stand for all others."""
-        found = self.mapped(self.vectors[self._judged])
+        """The held-out clips after the network; rows of other clips are zero."""
+        found = self.mapped(self.vectors[self._validation_rows])
         points = found.new_zeros(len(self.vectors), found.shape[1])
-        points[self._judged] = found
+        points[self._validation_rows] = found
         return points
 
     def figures(self) -> dict[str, float]:
-        """What the card says: probes, 1-NN, faults by exact transport, variance; raw beside it."""
+        """The figures for the card: probes, 1-NN, detection, retained variance; the same for raw."""
         found: dict[str, float] = {}
         for name, points in (("", self.points()), ("raw ", self._raw())):
             found.update({f"{name}{key}": value for key, value in self._figures(points).items()})
@@ -90,10 +93,18 @@ class Recipe(ABC):
         kept = retained_variance(self._raw()[self.clean_train], after)
         return {key: round(value, 4) for key, value in {**found, "retained variance": kept}.items()}
 
+    def detection(self, points: Tensor) -> tuple[float, dict[str, float]]:
+        """AUROC of the nearest-reference cost: the mean over the trained kinds, and each kind."""
+        m = self.material
+        found = find_faults(
+            points.numpy(), m.clips, m.versions, m.validation, TRAINED,
+            draws=2, seed=self.config.seed, exact=False,
+        )  # fmt: skip
+        return float(np.mean(list(found.values()))) if found else 0.5, found
+
     def _raw(self) -> Tensor:
-        """The embeddings without the adapter, as they would be used."""
-        inner = inner_spec(self.material.spec)
-        return self.vectors if inner is None else self.vectors[:, : inner.dim]
+        """The embeddings without the adapter and without the features beside them."""
+        return self.vectors[:, : network_spec(self.material.spec).dim]
 
     def _figures(self, points: Tensor) -> dict[str, float]:
         m, seed = self.material, self.config.seed
@@ -128,7 +139,7 @@ class Recipe(ABC):
 
 
 class AgnosticRecipe(Recipe):
-    """Triplets in equal parts from the four probes; no coupling is involved (Section 4.3)."""
+    """Triplets in equal parts from the four probes; it uses no coupling (Section 4.3)."""
 
     def __init__(self, config: TrainingConfig, material: Material) -> None:
         super().__init__(config, material)
@@ -140,10 +151,12 @@ class AgnosticRecipe(Recipe):
             self.vectors = functional.normalize(self.vectors, dim=1)
         self.scale = mean_squared_distance(self.vectors[self.clean_train])
         self.sampler = TripletSampler(material.clips, material.versions, material.train)
-        self.judge = TripletSampler(material.clips, material.versions, material.validation)
+        self.validation_sampler = TripletSampler(
+            material.clips, material.versions, material.validation
+        )
 
     def loss(self, rng: np.random.Generator) -> Tensor:
-        """The hinge over one batch of triplets."""
+        """The triplet hinge of one batch."""
         share = max(1, self.config.batch // len(PROBES))
         drawn = [self.sampler.draw(probe, share, rng) for probe in PROBES]
         a, p, n = (
@@ -153,13 +166,15 @@ class AgnosticRecipe(Recipe):
         return triplet_loss(a, p, n, self.config.margin * self.scale)
 
     def validate(self) -> dict[str, float]:
-        """Triplet accuracy by probe; the score is their mean."""
-        found = probe_accuracy(self.points(), self.judge, _VALIDATION_TRIPLETS, self.config.seed)
+        """Triplet accuracy by probe; the score is the mean."""
+        found = probe_accuracy(
+            self.points(), self.validation_sampler, _VALIDATION_TRIPLETS, self.config.seed
+        )
         return {"score": float(np.mean(list(found.values()))), **found}
 
 
 class NativeRecipe(AgnosticRecipe):
-    """From the agnostic adapter on: the Sinkhorn divergence itself, without letting it collapse."""
+    """Continues from the agnostic adapter with the Sinkhorn divergence as the loss."""
 
     def __init__(
         self, config: TrainingConfig, material: Material, start: RiemannianAdapter
@@ -171,11 +186,11 @@ class NativeRecipe(AgnosticRecipe):
         labels = np.array([clip.label for clip in m.clips])
         members = [np.flatnonzero((labels == label) & m.train) for label in np.unique(labels)]
         self._members = [clips for clips in members if len(clips) >= 2]
-        self._spoilt = np.stack([m.versions.rows(kind) for kind in TRAINED], axis=1)
+        self._degraded = np.stack([m.versions.rows(kind) for kind in TRAINED], axis=1)
         self._clean = m.versions.rows(CLEAN)
 
     def loss(self, rng: np.random.Generator) -> Tensor:
-        """Two clean batches of the same classes together, a spoilt one apart, variance kept."""
+        """``native_loss`` of two clean batches and a degraded one, plus the variance floor."""
         count = min(_CLASSES_PER_BATCH, len(self._members))
         each = max(1, self.config.batch // count)
         first: list[int] = []
@@ -185,7 +200,7 @@ class NativeRecipe(AgnosticRecipe):
             half = len(clips) // 2
             first.extend(clips[:half])
             second.extend(clips[half : 2 * half])
-        rows = self._spoilt[second]
+        rows = self._degraded[second]
         picked = [int(rng.choice(row[row >= 0])) for row in rows if (row >= 0).any()]
         x, y, bad = (
             self.network(self.vectors[torch.as_tensor(part)])
@@ -198,21 +213,16 @@ class NativeRecipe(AgnosticRecipe):
         return fit + 10.0 * kept
 
     def validate(self) -> dict[str, float]:
-        """Faults found by the nearest reference; a collapsed space scores below all others."""
-        points, m = self.points(), self.material
-        faults = find_faults(
-            points.numpy(), m.clips, m.versions, m.validation, TRAINED,
-            draws=2, seed=self.config.seed, exact=False,
-        )  # fmt: skip
+        """Detection by the nearest reference; a collapsed space scores below all others."""
+        mean, _ = self.detection(self.points())
         sample = self._before[:: max(1, len(self._before) // 1000)]
         kept = retained_variance(sample, self.mapped(sample))
-        mean = float(np.mean(list(faults.values()))) if faults else 0.5
         score = mean if kept >= _COLLAPSED else mean - 1.0
         return {"score": score, "auroc": mean, "retained variance": kept}
 
 
 class ArtifactRecipe(Recipe):
-    """A network that says which fault it hears; its outputs become coordinates of the metric."""
+    """Trains a fault classifier; its outputs become coordinates of the metric."""
 
     network: ArtifactAdapter
     network_kind = "artifact"
@@ -225,7 +235,7 @@ class ArtifactRecipe(Recipe):
         unit = not inner.unit_norm
         self.input_normalisation = "unit" if unit else "none"
         self.network = ArtifactAdapter(
-            *(inner.dim, features, len(TRAINED), config.hidden, config.dropout), unit_input=unit
+            inner.dim, features, len(TRAINED), config.hidden, config.dropout, unit_input=unit
         )
         measured = self.vectors[self.clean_train, inner.dim :]
         self.network.mean.copy_(measured.mean(dim=0))
@@ -235,25 +245,21 @@ class ArtifactRecipe(Recipe):
         versions = material.versions
         known = np.isin(versions.kind, (CLEAN, *TRAINED)) & material.train[versions.clip]
         self._rows = np.flatnonzero(known)
-        self._heard = torch.from_numpy(
+        self._targets = torch.from_numpy(
             np.stack([versions.kind == kind for kind in TRAINED], axis=1).astype(np.float32)
         )
         self._unit, self._features = self.network.parts(self.vectors)
 
     def loss(self, rng: np.random.Generator) -> Tensor:
-        """Binary cross-entropy of every kind of fault, on slightly jittered features."""
+        """Binary cross-entropy over the kinds of fault; features get a little noise."""
         rows = torch.from_numpy(rng.choice(self._rows, size=self.config.batch))
         features = self._features[rows]
         features = features + _JITTER * torch.randn_like(features)
         logits = self.network.listen(self._unit[rows], features)
-        return functional.binary_cross_entropy_with_logits(logits, self._heard[rows])
+        return functional.binary_cross_entropy_with_logits(logits, self._targets[rows])
 
     def validate(self) -> dict[str, float]:
-        """Faults found by the nearest reference, of the kinds that are trained on, and 1-NN."""
-        points, m = self.points().numpy(), self.material
-        faults = find_faults(
-            points, m.clips, m.versions, m.validation, TRAINED,
-            draws=2, seed=self.config.seed, exact=False,
-        )  # fmt: skip
-        mean = float(np.mean(list(faults.values()))) if faults else 0.5
-        return {"score": mean, "class 1-nn": self.nearest_class(points), **faults}
+        """Detection of the trained kinds by the nearest reference, and 1-NN accuracy."""
+        points = self.points()
+        mean, by_kind = self.detection(points)
+        return {"score": mean, "class 1-nn": self.nearest_class(points.numpy()), **by_kind}

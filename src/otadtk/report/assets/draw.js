@@ -13,7 +13,7 @@ function pictureOf(key) {
   return decoded.get(key);
 }
 
-/** 256 colours from the paper to the loudest. */
+/** 256 colours from background to loudest. */
 const ramp = {
   table: null,
   get() {
@@ -23,15 +23,15 @@ const ramp = {
       ? [colours.channels("ground"), [58, 47, 92], [176, 78, 104], [244, 160, 104], [255, 236, 190]]
       : [colours.channels("ground"), [205, 219, 236], [112, 151, 199], [37, 82, 145], [14, 26, 56]];
     this.table = Array.from({ length: 256 }, (_, level) => {
-      const place = (level / 255) * (stops.length - 1), k = Math.min(Math.floor(place), stops.length - 2);
-      return mix(stops[k], stops[k + 1], place - k);
+      const position = (level / 255) * (stops.length - 1), k = Math.min(Math.floor(position), stops.length - 2);
+      return mix(stops[k], stops[k + 1], position - k);
     });
     return this.table;
   },
 };
 signals.on("theme", () => { ramp.table = null; });
 
-/** Gives a canvas as many pixels as it has on the screen; gives its context and size. */
+/** Sets the size of a canvas in screen pixels; gives its context. */
 function prepare(canvas, width, height) {
   const density = Math.min(devicePixelRatio || 1, 2);
   canvas.width = Math.round(width * density);
@@ -47,8 +47,8 @@ function drawMel(context, mel, x, y, width, height) {
   for (let band = 0; band < BANDS; band++) {
     for (let column = 0; column < columns; column++) {
       const colour = table[mel[band * columns + column]];
-      const place = 4 * ((BANDS - 1 - band) * columns + column);
-      image.data.set([colour[0], colour[1], colour[2], 255], place);
+      const offset = 4 * ((BANDS - 1 - band) * columns + column);
+      image.data.set([colour[0], colour[1], colour[2], 255], offset);
     }
   }
   const small = new OffscreenCanvas(columns, BANDS);
@@ -66,7 +66,7 @@ function drawWave(context, wave, x, y, width, height, colour) {
   }
 }
 
-/** A small picture of a clip; null where there is none. */
+/** A small picture of a clip; null if it has none. */
 function thumbnail(key, width = 122, height = 46) {
   const picture = pictureOf(key);
   if (!picture) return null;

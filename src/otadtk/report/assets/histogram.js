@@ -1,4 +1,4 @@
-// The distribution of costs on a log scale: hover lists clips, dragging filters the table.
+// Histogram of costs on a log scale: hovering lists clips, dragging filters the table.
 
 const histogram = { width: 1000, height: 190, bottom: 34, top: 20, bins: [], low: 0, high: 1 };
 
@@ -13,8 +13,8 @@ function binCosts() {
   for (const j of order) {
     const value = evaluated.relative[j];
     if (value === null) continue;
-    const place = value > 0 ? (Math.log10(value) - histogram.low) / (histogram.high - histogram.low) : 0;
-    histogram.bins[Math.min(Math.floor(place * count), count - 1)].push(j);
+    const position = value > 0 ? (Math.log10(value) - histogram.low) / (histogram.high - histogram.low) : 0;
+    histogram.bins[Math.min(Math.floor(position * count), count - 1)].push(j);
   }
 }
 
@@ -77,14 +77,14 @@ function legendItem(kind, words) {
 
 function listenToBrush(svg) {
   const hover = svg.querySelector(".hover");
-  const place = (event) => {
+  const xOf = (event) => {
     const box = svg.getBoundingClientRect();
     return Math.min(Math.max((histogram.width * (event.clientX - box.left)) / box.width, 0), histogram.width);
   };
   let start = null;
-  svg.addEventListener("pointerdown", (event) => { start = place(event); svg.setPointerCapture(event.pointerId); });
+  svg.addEventListener("pointerdown", (event) => { start = xOf(event); svg.setPointerCapture(event.pointerId); });
   svg.addEventListener("pointermove", (event) => {
-    const x = place(event), step = histogram.width / histogram.bins.length;
+    const x = xOf(event), step = histogram.width / histogram.bins.length;
     const k = Math.min(Math.floor(x / step), histogram.bins.length - 1), bin = histogram.bins[k];
     hover.setAttribute("visibility", "visible");
     hover.setAttribute("x", k * step);
@@ -94,7 +94,7 @@ function listenToBrush(svg) {
     tip.show([plural(bin.length, "clip"), ...names].join("\n"), event);
   });
   svg.addEventListener("pointerup", (event) => {
-    if (start !== null && Math.abs(place(event) - start) <= 4) setFilters({ from: null, to: null });
+    if (start !== null && Math.abs(xOf(event) - start) <= 4) setFilters({ from: null, to: null });
     start = null;
   });
   svg.addEventListener("pointercancel", () => { start = null; });

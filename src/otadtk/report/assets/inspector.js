@@ -1,4 +1,4 @@
-// The selected clip in full: its sound, its cost along time, its labels and its partners.
+// The selected clip in full: sound, cost along time, labels, nearest references.
 
 const WAVE_HEIGHT = 64, MEL_HEIGHT = 132, STRIP_HEIGHT = 22;
 
@@ -30,7 +30,7 @@ function inspect(j) {
 function whyNoPicture(j) {
   if (data.audio.evaluated === null) return "There is no audio behind these embeddings.";
   return data.worst.includes(j) ? "Its audio could not be read when this page was written."
-    : `Pictures are made of the worst ${data.worst.length} clips.`;
+    : `Only the worst ${data.worst.length} clips have pictures.`;
 }
 
 function meter(value, kind = "") {
@@ -50,7 +50,7 @@ function controls(key, nearest) {
     button("B  nearest reference", nearest, key, "B: the nearest reference, at equal loudness"));
 }
 
-/** Play one of two clips from where the other one is. */
+/** Play one of two clips from the current time of the other. */
 function alternate(key, other) {
   const at = player.key === other || player.key === key ? audio.currentTime : 0;
   player.play(key, { at: audio.ended ? 0 : at, against: other });
@@ -95,7 +95,7 @@ function drawSound(canvas, key) {
   if (strip) drawStrip(context, clip, height - STRIP_HEIGHT, width);
 }
 
-/** The cost of each frame as a bar: higher and warmer where it costs more; gaps where it is silent. */
+/** The cost of each frame as a bar: higher and warmer for larger costs, no bar for silence. */
 function drawStrip(context, clip, top, width) {
   const known = clip.strip.filter((cost) => cost !== null);
   const most = Math.max(...known), least = Math.min(...known) * 0.8;

@@ -1,4 +1,4 @@
-// Puts the parts together: controls, keyboard, cards, theme, download.
+// Start of the page: controls, keyboard, cards, download.
 
 $("find").addEventListener("input", debounce(() =>
   setFilters({ words: $("find").value.toLowerCase().split(/\s+/).filter(Boolean) })));
@@ -27,7 +27,7 @@ for (const button of document.querySelectorAll("[data-group]")) {
   });
 }
 
-/** Buttons that list only the clips that the audit flags. */
+/** Buttons that list only the clips with a flag of the audit. */
 function drawFlags() {
   const counts = new Map();
   for (const flag of evaluated.flags.flat()) counts.set(flag, (counts.get(flag) ?? 0) + 1);
@@ -53,18 +53,18 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 
-/** The nearest reference of an evaluated clip, playable. */
-function besides(key) {
+/** The nearest reference of an evaluated clip, with a play button. */
+function nearestOf(key) {
   const nearest = key[0] === "e" ? partnersOf(indexOf(key))[0] : null;
   return nearest && make("span", { class: "beside" }, playButton(nearest.key, { small: true }),
     make("span", { class: "clip-name", title: nameOf(nearest.key) }, nameOf(nearest.key)), make("span", { class: "amount" }, percent(nearest.share)));
 }
 
-/** A clip as a line of a list: the best matches, the references nobody comes near. */
+/** A clip as an item of the lists of best matches and of unmatched references. */
 function card(key) {
   const name = make("span", { class: "clip-name", title: nameOf(key) }, nameOf(key));
   return make("li", {}, playButton(key) ?? make("span"), thumbnail(key) ?? make("span"),
-    make("span", {}, name, make("span", { class: "clip-about" }, aboutClip(key)), besides(key)),
+    make("span", {}, name, make("span", { class: "clip-about" }, aboutClip(key)), nearestOf(key)),
     make("span", { class: "amount" }, relativeText(costOf(key))));
 }
 
@@ -85,7 +85,7 @@ $("download").addEventListener("click", () => {
 
 let drawnWidth = innerWidth;
 addEventListener("resize", debounce(() => {
-  if (innerWidth === drawnWidth) return; // a phone's address bar
+  if (innerWidth === drawnWidth) return; // a phone shows or hides its address bar
   drawnWidth = innerWidth;
   layoutMap();
   if (table.selected !== null) inspect(table.selected);

@@ -1,4 +1,4 @@
-// Both sets on two axes: rings are reference clips, discs evaluated ones; lines lead to partners.
+// Both sets on two axes: rings are reference clips, discs evaluated ones, lines nearest references.
 
 const map = { canvas: null, still: null, width: 0, height: 0, density: 1, points: [], cells: new Map(), over: null };
 const CELL = 14;
@@ -18,13 +18,13 @@ function layoutMap() {
   const range = (values) => values.reduce(([a, b], v) => [Math.min(a, v), Math.max(b, v)], [Infinity, -Infinity]);
   const [x0, x1] = range(xs), [y0, y1] = range(ys), edge = 16;
   const scale = Math.min((map.width - 2 * edge) / (x1 - x0 || 1), (map.height - 2 * edge) / (y1 - y0 || 1));
-  const place = (x, y) => [
+  const positionOf = (x, y) => [
     map.width / 2 + (x - (x0 + x1) / 2) * scale, map.height / 2 - (y - (y0 + y1) / 2) * scale];
   map.points = [
-    ...reference.names.map((_, i) => ({ key: `r${i}`, at: place(reference.x[i], reference.y[i]), radius: 2.6 * map.grain })),
-    ...Array.from(order).reverse().map((j) => ({ key: `e${j}`, at: place(evaluated.x[j], evaluated.y[j]), radius: discRadius(warmth(evaluated.relative[j])) })),
+    ...reference.names.map((_, i) => ({ key: `r${i}`, at: positionOf(reference.x[i], reference.y[i]), radius: 2.6 * map.grain })),
+    ...Array.from(order).reverse().map((j) => ({ key: `e${j}`, at: positionOf(evaluated.x[j], evaluated.y[j]), radius: discRadius(warmth(evaluated.relative[j])) })),
   ];
-  map.places = new Map(map.points.map((point) => [point.key, point]));
+  map.byKey = new Map(map.points.map((point) => [point.key, point]));
   map.cells = new Map();
   for (const point of map.points) {
     const cell = `${Math.floor(point.at[0] / CELL)},${Math.floor(point.at[1] / CELL)}`;
@@ -36,16 +36,17 @@ function layoutMap() {
   drawMapLegend();
 }
 
+const varianceShown = `the axes show ${data.explained.map((part) => percent(part ?? 0)).join(" and ")} of the variance`;
 const mapWords = () => `${plural(reference.names.length, "reference clip")} as rings, ${plural(total, "evaluated clip")} as discs; ` +
-  `the axes show ${data.explained.map((share) => percent(share ?? 0)).join(" and ")} of the variance`;
+  varianceShown;
 
 const mostRelative = evaluated.relative.reduce((most, value) => Math.max(most, value ?? 0), 1);
-/** 0 up to the typical cost, 1 for the dearest clip, in between by the logarithm. */
+/** 0 up to the typical cost, 1 for the largest cost, logarithmic in between. */
 const warmth = (relative) => (relative > 1 ? Math.log(relative) / Math.log(mostRelative) : 0);
 const discRadius = (heat) => (2 + 5 * heat) * map.grain;
 const discColour = (heat) => mix(mix(colours.channels("accent"), colours.channels("paper"), 0.35), colours.channels("cost"), Math.sqrt(heat));
 
-/** What rings and discs mean, with discs at a few costs. */
+/** The legend: rings, and discs at a few costs. */
 function drawMapLegend() {
   const sign = (attributes, words) => make("span", {}, make("svg", { viewBox: "0 0 16 12", "aria-hidden": "true" },
     make("circle", { cx: 8, cy: 6, ...attributes })), words);
@@ -53,7 +54,7 @@ function drawMapLegend() {
   const discs = costs.map((cost, k) => sign({ r: discRadius(warmth(cost)), fill: rgb(discColour(warmth(cost))) },
     k ? `${Number(cost.toPrecision(2))}×` : `evaluated, the ${data.typical} cost or less`));
   $("scatter").querySelector("figcaption").replaceChildren(sign({ class: "ring", r: 3 }, "reference"), ...discs,
-    make("span", { class: "last" }, `the axes show ${data.explained.map((share) => percent(share ?? 0)).join(" and ")} of the variance`));
+    make("span", { class: "last" }, varianceShown));
 }
 
 function drawStill() {
@@ -79,10 +80,10 @@ function drawMap() {
   context.drawImage(map.still, 0, 0, map.width, map.height);
   const keys = new Set([map.over, table.selected === null ? null : `e${table.selected}`].filter(Boolean));
   for (const key of keys) {
-    const { at: [x, y], radius } = map.places.get(key);
+    const { at: [x, y], radius } = map.byKey.get(key);
     context.strokeStyle = colours.get("ink");
     for (const { key: partner, share } of key[0] === "e" ? partnersOf(indexOf(key)) : []) {
-      const [px, py] = map.places.get(partner).at;
+      const [px, py] = map.byKey.get(partner).at;
       context.lineWidth = 0.8 + 3 * share;
       context.beginPath(); context.moveTo(x, y); context.lineTo(px, py); context.stroke();
       context.beginPath(); context.arc(px, py, 4.5, 0, 7); context.stroke();
@@ -125,6 +126,6 @@ function listenToMap() {
 }
 
 signals.on("select", () => { if (map.canvas) drawMap(); });
-const redrawMap = debounce(() => { drawStill(); drawMap(); }, 120); // not at every step of a brush
+const redrawMap = debounce(() => { drawStill(); drawMap(); }, 120); // not at every step of a drag
 signals.on("filter", () => { if (map.canvas) redrawMap(); });
 signals.on("theme", () => { if (map.canvas) { drawStill(); drawMap(); drawMapLegend(); } });

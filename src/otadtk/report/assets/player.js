@@ -1,4 +1,4 @@
-// One audio element for the whole page: plays a clip by key, and A against B at equal loudness.
+// One audio element for the whole page: plays a clip by key, and compares two at equal loudness.
 
 const audio = $("audio");
 const player = {
@@ -13,7 +13,7 @@ const player = {
 
   get playing() { return this.key !== null && !audio.paused; },
 
-  /** Play a clip from a time; `against` lowers the louder of the two to the level of the other. */
+  /** Play a clip from a time; with `against`, the louder of the two is lowered to the other's level. */
   async play(key, { at = null, against = null } = {}) {
     const source = this.source(key);
     if (source === null) return;
@@ -38,7 +38,7 @@ const player = {
 
   fail() {
     this.error = `This browser cannot play ${nameOf(this.key)}.` +
-      ($(`sound-${this.key}`) ? "" : " The page links to it; is the file still in its place?");
+      ($(`sound-${this.key}`) ? "" : " The page links to it; was the file moved?");
     this.key = null;
     signals.send("play");
   },
@@ -68,7 +68,7 @@ audio.addEventListener("error", () => { if (player.key !== null) player.fail(); 
 
 const canPlay = (key) => data.audio.mode !== "none" && folderOf(key) !== null;
 
-/** A round button that plays a clip; it follows what the player does. */
+/** A round button that plays or pauses a clip and shows which. */
 function playButton(key, { small = false } = {}) {
   if (!canPlay(key)) return null;
   const button = make("button", {

@@ -1,4 +1,4 @@
-// Clips of several systems by key (system-place): what the player and the pictures ask of them.
+// Clips of several systems by key (system-index): names, paths and labels.
 
 const { systems, details } = data;
 const keyOf = (clip, k) => `${k}-${clip.indices[k]}`;

@@ -1,4 +1,4 @@
-// The table of evaluated clips: one page of rows at a time, so that ten thousand stay fluid.
+// The table of evaluated clips: one page of rows at a time, so that large sets stay fast.
 
 const PAGE = 20;
 const body = $("table").tBodies[0];
@@ -10,14 +10,14 @@ const sorters = {
   cost: (a, b) => rankOf[b] - rankOf[a],
   name: (() => {
     const collator = new Intl.Collator("en", { numeric: true });
-    let place = null;
+    let position = null;
     return (a, b) => {
-      if (!place) { // comparing names is slow; their places are sorted once
-        place = new Uint32Array(total);
+      if (!position) { // comparing names is slow, so they are sorted once
+        position = new Uint32Array(total);
         Array.from(order).sort((p, q) => collator.compare(evaluated.names[p], evaluated.names[q]))
-          .forEach((j, k) => { place[j] = k; });
+          .forEach((j, k) => { position[j] = k; });
       }
-      return place[a] - place[b];
+      return position[a] - position[b];
     };
   })(),
 };
@@ -52,19 +52,19 @@ function render() {
   markSelected();
 }
 
-const dearest = Math.log1p(evaluated.relative.reduce((most, value) => Math.max(most, value ?? 0), 1));
+const mostCost = Math.log1p(evaluated.relative.reduce((most, value) => Math.max(most, value ?? 0), 1));
 $("table").classList.toggle("bare", Object.keys(details).length === 0);
 $("table").classList.toggle("mute", !canPlay("e0"));
 
 function costMeter(value) {
   const bar = make("i");
-  bar.style.width = `${(100 * Math.log1p(value ?? 0)) / dearest}%`;
+  bar.style.width = `${(100 * Math.log1p(value ?? 0)) / mostCost}%`;
   return make("span", { class: "cost" }, make("b", {}, relativeText(value)), make("span", { class: "meter" }, bar));
 }
 
 function badges(j) {
   const names = [...evaluated.flags[j], ...(faultOf(j) ? [`known: ${faultOf(j)}`] : [])];
-  return names.map((name) => make("span", { class: name === "silent" ? "badge verdict" : name.startsWith("known: ") ? "badge known" : "badge" }, name));
+  return names.map((name) => make("span", { class: name === "silent" || name === "bad" ? "badge verdict" : name.startsWith("known: ") ? "badge known" : "badge" }, name));
 }
 
 function rowOf(j) {
@@ -93,12 +93,12 @@ function markSelected() {
 
 const narrow = matchMedia("screen and (max-width: 1080px)");
 
-/** Beside the table where there is room, otherwise under the selected row. */
+/** Puts the inspector beside the table, or on narrow screens under the selected row. */
 function placeInspector() {
   const inspector = $("inspector");
   body.querySelector("tr.open")?.remove();
   const row = narrow.matches ? body.querySelector("tr[aria-current]") : null;
-  // no more columns than are shown: the widths of the others would be taken from the names
+  // only the visible columns: hidden ones would take their width from the names
   const columns = row ? [...row.cells].filter((cell) => cell.offsetWidth > 0).length : 0;
   if (row) row.after(make("tr", { class: "open" }, make("td", { colspan: columns }, inspector)));
   else document.querySelector(".bench").append(inspector);
@@ -106,7 +106,7 @@ function placeInspector() {
 }
 narrow.addEventListener("change", placeInspector);
 
-/** Select a clip; with `reveal`, turn to its page, lifting filters that hide it. */
+/** Select a clip; with `reveal`, show its page, and clear filters that hide it. */
 function select(j, { reveal = false } = {}) {
   table.selected = j;
   if (reveal) {

@@ -1,0 +1,134 @@
+"""The audit of one clip: duration, level, clipping and silence, measured while it is decoded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from otadtk.errors import AudioError
+
+SILENCE_PEAK = 1e-4
+FULL_SCALE = 0.999
+CLIPPED_FRACTION = 1e-3
+"""A clip counts as clipped when this fraction of its samples is in runs of three at full scale."""
+MOSTLY = 0.5
+"""A clip counts as mostly silent when more than this fraction of its time is below SILENCE_PEAK."""
+NOT_FINITE = "it contains NaN or infinite samples"
+
+_LARGEST_FACT = 1e15
+"""No duration, rate or level is beyond this: a larger one in a file is not a measurement."""
+_SILENCE_SECONDS = 0.01
+"""Silence is measured in windows of this length: shorter ones are zero crossings."""
+
+Samples = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class ClipAudit:
+    """Facts of one clip, found while it was decoded.
+
+    ``clipped`` is the fraction of samples in full-scale runs, ``silent`` the fraction of time below
+    SILENCE_PEAK, ``missing`` the fraction of the audio that a header promises and the file does not
+    hold. ``None`` means not known: entries of older stores lack these.
+    """
+
+    seconds: float
+    sample_rate: int
+    channels: int
+    peak: float
+    clipped: float
+    rms: float | None = None
+    silent: float | None = None
+    missing: float | None = None
+    unheard: float | None = None
+    """The share of the power that the encoder's rate cannot hold."""
+
+    @staticmethod
+    def from_dict(facts: object) -> ClipAudit | None:
+        """The audit of what ``dataclasses.asdict`` gave, or ``None`` if that is something else."""
+        if not isinstance(facts, dict):
+            return None
+        if not all(value is None or type(value) in (int, float) for value in facts.values()):
+            return None
+        try:
+            audit = ClipAudit(**facts)
+        except TypeError:
+            return None
+        values = [value for value in facts.values() if value is not None]
+        if not all(0 <= value <= _LARGEST_FACT for value in values):  # nor NaN
+            return None
+        measured = (audit.seconds, audit.sample_rate, audit.channels, audit.peak, audit.clipped)
+        if None in measured:
+            return None
+        return audit if min(audit.seconds, audit.sample_rate, audit.channels) > 0 else None
+
+    def flags(self, minimum_seconds: float) -> tuple[str, ...]:
+        """What is odd about the clip though it can be scored, by name."""
+        all_silent = self.peak < SILENCE_PEAK
+        checks = {
+            "silent": all_silent,
+            "mostly-silent": not all_silent and (self.silent or 0.0) > MOSTLY,
+            "truncated": (self.missing or 0.0) > 0.0,
+            "clipped": self.clipped >= CLIPPED_FRACTION,
+            "short": self.seconds < minimum_seconds,
+        }
+        return tuple(name for name, found in checks.items() if found)
+
+
+class AuditTally:
+    """Collects the audit block by block."""
+
+    def __init__(self, sample_rate: int, channels: int) -> None:
+        self._sample_rate = sample_rate
+        self._channels = channels
+        self._peak = 0.0
+        self._clipped = 0
+        self._squares = 0.0
+        self._silent = 0
+        self.frames = 0
+
+    def add(self, block: Samples) -> None:
+        """Count one block of frames × channels."""
+        magnitude = np.abs(block)
+        peak = float(magnitude.max(initial=0.0))
+        if not np.isfinite(peak):  # a NaN or an infinity anywhere makes the maximum so
+            raise AudioError(NOT_FINITE)
+        if peak >= FULL_SCALE and len(block) >= 3:
+            full = magnitude >= FULL_SCALE
+            run = full[:-2] & full[1:-1] & full[2:]
+            inside = np.zeros_like(full)
+            inside[:-2] |= run
+            inside[1:-1] |= run
+            inside[2:] |= run
+            self._clipped += int(inside.sum())
+        self._peak = max(self._peak, peak)
+        self._squares += float(np.square(block, dtype=np.float64).sum())
+        self._silent += _silent_frames(magnitude, round(_SILENCE_SECONDS * self._sample_rate))
+        self.frames += len(block)
+
+    def audit(self, missing: float, *, unheard: float = 0.0) -> ClipAudit:
+        """The facts of all blocks together."""
+        samples = max(1, self.frames * self._channels)
+        return ClipAudit(
+            seconds=self.frames / self._sample_rate,
+            sample_rate=self._sample_rate,
+            channels=self._channels,
+            peak=self._peak,
+            clipped=self._clipped / samples,
+            rms=(self._squares / samples) ** 0.5,
+            silent=self._silent / max(1, self.frames),
+            missing=missing,
+            unheard=unheard,
+        )
+
+
+def _silent_frames(magnitude: Samples, window: int) -> int:
+    """How many frames are in windows that stay below SILENCE_PEAK on every channel."""
+    if len(magnitude) == 0:
+        return 0
+    starts = np.arange(0, len(magnitude), max(1, window))
+    peaks = np.maximum.reduceat(magnitude.max(axis=1), starts)
+    lengths = np.diff(starts, append=len(magnitude))
+    return int(lengths[peaks < SILENCE_PEAK].sum())

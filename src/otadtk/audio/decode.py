@@ -1,0 +1,139 @@
+"""Decodes audio files to mono blocks at the rate an encoder wants, and audits them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from otadtk.audio.clip_audit import AuditTally, ClipAudit, Samples
+from otadtk.audio.find import PYAV_SUFFIXES
+from otadtk.errors import AudioError
+
+_LENGTH_UNKNOWN = 0x7FFFF000
+"""Programs that write to a pipe promise this many bytes or more, because they cannot know."""
+_BLOCK_FRAMES = 1 << 18
+
+
+class AudioReader:
+    """Streams one file as mono float32 blocks at a given rate; ``audit`` is there at the end.
+
+    A file of any length passes through in bounded memory.
+    """
+
+    def __init__(self, path: Path, sample_rate: int) -> None:
+        self._path = path
+        self._sample_rate = sample_rate
+        self._tally: AuditTally | None = None
+        self._missing = 0.0
+        self._power_read = self._power_given = 0.0
+
+    def __iter__(self) -> Iterator[Samples]:
+        """Mono blocks; an ``AudioError`` with the reason when the file cannot be scored."""
+        import soxr
+
+        resampler = None
+        for block, rate in _decode(self._path):
+            if self._tally is None:
+                self._tally = AuditTally(rate, block.shape[1])
+                self._missing = _missing_fraction(self._path)
+                if rate != self._sample_rate:
+                    resampler = soxr.ResampleStream(rate, self._sample_rate, 1, quality="HQ")
+            self._tally.add(block)
+            mono = block[:, 0] if block.shape[1] == 1 else block.mean(axis=1)
+            if resampler is None:
+                yield mono
+                continue
+            self._power_read += float(np.square(mono, dtype=np.float64).sum()) / rate
+            yield self._counted(resampler.resample_chunk(mono))
+        if self._tally is None or self._tally.frames == 0:
+            raise AudioError("it has no samples")
+        if resampler is not None:
+            yield self._counted(resampler.resample_chunk(np.zeros(0, dtype=np.float32), last=True))
+
+    def _counted(self, given: Samples) -> Samples:
+        self._power_given += float(np.square(given, dtype=np.float64).sum()) / self._sample_rate
+        return given
+
+    @property
+    def audit(self) -> ClipAudit:
+        """The audit of the file, once it has been read to its end."""
+        assert self._tally is not None, "the file has not been read"
+        heard = self._power_given / self._power_read if self._power_read > 0.0 else 1.0
+        return self._tally.audit(self._missing, unheard=min(1.0, max(0.0, 1.0 - heard)))
+
+
+def _missing_fraction(path: Path) -> float:
+    """The fraction of the audio that the header of a wav or aiff file promises and the file lacks.
+
+    libsndfile reads what is there and says nothing of the rest.
+    """
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        container = file.read(12)
+        orders: dict[bytes, Literal["little", "big"]] = {b"RIFF": "little", b"FORM": "big"}
+        order = orders.get(container[:4])
+        while order is not None and len(chunk := file.read(8)) == 8:
+            promised = int.from_bytes(chunk[4:], order)
+            if chunk[:4] == b"fmt ":
+                _check_sample_width(file.read(16))
+                file.seek(-16, os.SEEK_CUR)
+            if chunk[:4] in (b"data", b"SSND"):
+                held = size - file.tell()
+                return 1.0 - held / promised if held < promised < _LENGTH_UNKNOWN else 0.0
+            file.seek(promised + promised % 2, os.SEEK_CUR)  # chunks start at even offsets
+    return 0.0
+
+
+def _check_sample_width(description: bytes) -> None:
+    """Refuse what libsndfile would read as something else: wav samples of a few bits."""
+    codec, bits = (int.from_bytes(description[i : i + 2], "little") for i in (0, 14))
+    if codec == 1 and bits not in (8, 16, 24, 32):
+        raise AudioError(f"its header says {bits} bits a sample")
+
+
+def _decode(path: Path) -> Iterator[tuple[Samples, int]]:
+    """(block of frames × channels, rate) until the end of the file."""
+    decode = _decode_pyav if path.suffix.lower() in PYAV_SUFFIXES else _decode_libsndfile
+    try:
+        yield from decode(path)
+    except OSError as error:
+        raise AudioError(f"it cannot be read: {error.strerror or error}") from error
+
+
+def _decode_libsndfile(path: Path) -> Iterator[tuple[Samples, int]]:
+    import soundfile
+
+    try:
+        with path.open("rb") as handle:
+            if os.fstat(handle.fileno()).st_size == 0:
+                raise AudioError("the file is empty")
+            # by descriptor: libsndfile then reads itself, without callbacks that print errors
+            with soundfile.SoundFile(handle.fileno(), closefd=False) as file:
+                rate = int(file.samplerate)
+                while len(block := file.read(_BLOCK_FRAMES, dtype="float32", always_2d=True)):
+                    yield block, rate
+    except soundfile.LibsndfileError as error:
+        raise AudioError(f"it is not readable audio: {error.error_string}") from error
+
+
+def _decode_pyav(path: Path) -> Iterator[tuple[Samples, int]]:
+    try:
+        import av
+    except ImportError:
+        raise AudioError(
+            f'{path.suffix} files need PyAV: pip install "otadtk[av]", or convert them to flac'
+        ) from None
+    try:
+        with av.open(str(path)) as container:
+            if not container.streams.audio:
+                raise AudioError("it has no audio stream")
+            to_float = av.AudioResampler(format="fltp")
+            for coded in container.decode(audio=0):
+                for frame in to_float.resample(coded):
+                    yield frame.to_ndarray().T.astype(np.float32), int(frame.sample_rate)
+    except av.FFmpegError as error:
+        raise AudioError(f"it is not readable audio: {error.strerror}") from error

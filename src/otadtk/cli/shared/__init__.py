@@ -1,0 +1,1 @@
+"""Options, checks and output that several commands share."""

@@ -1,0 +1,177 @@
+"""The options of metrics and of their ground metric, from the registry."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from otadtk.adapter import VARIANTS
+from otadtk.errors import UsageError
+from otadtk.metrics.entry import flag_of
+from otadtk.metrics.registry import DEFAULT, all_metrics, get_metric, metric_names
+
+if TYPE_CHECKING:
+    from otadtk.engine import Engine
+    from otadtk.metrics import AudioMetric, EmbeddingOptions
+
+_FOR_CLIP_COSTS = (
+    "diagnose",
+    "top_k",
+    "diag_out",
+    "indiv",
+    "strict",
+    "report",
+    "report_audio",
+    "labels",
+    "groups",
+    "figures",
+)
+"""Options that need a metric with costs of single clips."""
+
+
+def add_metric_options(parser: argparse.ArgumentParser) -> None:
+    """Options to choose metrics and the ground metric, and the options of each metric."""
+    default = get_metric(DEFAULT)
+    title = f"metric (default: {default.name})"
+    which = parser.add_argument_group(title).add_mutually_exclusive_group()
+    for name, metric in all_metrics():
+        if metric.has_flag:
+            which.add_argument(
+                f"--{name}",
+                dest="only",
+                action="store_const",
+                const=name,
+                help=f"{metric.title} instead",
+            )
+    which.add_argument(
+        "--metrics",
+        type=_metrics,
+        metavar="LIST",
+        help=f"several in one run, such as {','.join(metric_names())}",
+    )
+    ground = parser.add_argument_group("ground metric (every metric)")
+    ground.add_argument(
+        "--variant",
+        choices=VARIANTS,
+        help="the space in which clips are compared (default: raw; for OTAD the encoder's default "
+        "adapter, if it has one)",
+    )
+    ground.add_argument("--adapter-checkpoint", type=Path, metavar="FILE", help="an adapter file")
+    for _, metric in all_metrics():
+        if metric.options or metric.has_clip_costs:
+            group = parser.add_argument_group(metric.name)
+            for option in metric.options:
+                group.add_argument(
+                    option.flag,
+                    type=option.parse,
+                    choices=option.choices,
+                    metavar=option.metavar,
+                    help=option.help,
+                )
+        if metric.has_clip_costs:
+            group.add_argument(
+                "--strict", action="store_true", help="exit 5 when the solver has not converged"
+            )
+
+
+def chosen_metrics(options: argparse.Namespace) -> tuple[str, ...]:
+    """The names of the metrics that were asked for, in order."""
+    if options.metrics is not None:
+        chosen: tuple[str, ...] = options.metrics
+        return chosen
+    return (options.only or DEFAULT,)
+
+
+def check_metric_options(options: argparse.Namespace) -> None:
+    """Refuse options that would do nothing with the chosen metrics."""
+    given = {name: value for name, value in vars(options).items() if value not in (None, False)}
+    chosen = chosen_metrics(options)
+    for option, owners in _owners().items():
+        if option in given and not set(owners).intersection(chosen):
+            owner = owners[0]
+            raise UsageError(
+                f"{flag_of(option)} belongs to {get_metric(owner).name}; remove it or add {owner} "
+                f"to --metrics."
+            )
+    for name in chosen:
+        get_metric(name).check_options(given)
+
+
+def _owners() -> Mapping[str, Sequence[str]]:
+    """The metrics that use each option."""
+    owners: dict[str, list[str]] = {}
+    for name, metric in all_metrics():
+        options = [option.name for option in metric.options]
+        for option in (*options, *(_FOR_CLIP_COSTS if metric.has_clip_costs else ())):
+            owners.setdefault(option, []).append(name)
+    return owners
+
+
+def check_source_options(options: argparse.Namespace, sets: Sequence[Path]) -> None:
+    """Refuse options of embedding if nothing is embedded."""
+    from otadtk.embed.formats.table import holds_embeddings
+
+    why = "embeddings that are given"
+    if not all(holds_embeddings(path) for path in sets):
+        if options.import_cache is None:
+            return
+        why = f"--import-cache {options.import_cache}"
+    elif options.import_cache is not None:
+        raise UsageError(f"--import-cache does nothing with {why}; remove it.")
+    for flag, given in {
+        "--force-emb-encode": options.force_emb_encode,
+        "--on-error skip": options.on_error != "fail",
+        "--weights": options.weights is not None,
+    }.items():
+        if given:
+            raise UsageError(f"{flag} does nothing with {why}; remove it.")
+
+
+def embedding_options(options: argparse.Namespace, engine: Engine) -> EmbeddingOptions:
+    """The options of embedding, from the command line."""
+    return {
+        "device": options.device,
+        "weights": options.weights,
+        "cache_dir": options.cache_dir,
+        "recursive": options.recursive,
+        "on_error": options.on_error,
+        "force_recompute": options.force_emb_encode,
+        "frames": getattr(options, "frames", None),
+        "import_cache": getattr(options, "import_cache", None),
+        "engine": engine,
+    }
+
+
+def make_metrics(options: argparse.Namespace, model: str, engine: Engine) -> list[AudioMetric]:
+    """The metrics that were asked for, each with its options."""
+    common = embedding_options(options, engine)
+
+    def make(name: str) -> AudioMetric:
+        metric = get_metric(name)
+        own: dict[str, Any] = {}
+        for option in metric.options:
+            value = getattr(options, option.name)
+            own[option.name] = option.default if value is None else value
+        if metric.draws:
+            own["seed"] = options.seed or 0
+        return metric(
+            model,
+            variant=options.variant,
+            adapter_checkpoint=options.adapter_checkpoint,
+            **own,
+            **common,
+        )
+
+    return [make(name) for name in chosen_metrics(options)]
+
+
+def _metrics(text: str) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(text.lower().split(",")))
+    for name in names:
+        try:
+            get_metric(name)
+        except UsageError as error:
+            raise argparse.ArgumentTypeError(str(error).removesuffix(".")) from error
+    return names

@@ -1,0 +1,1 @@
+"""Squared Euclidean costs between points, in tiles, and what is kept of them."""

@@ -1,0 +1,121 @@
+"""A cost matrix that is read several times: row panels, kept in memory while they fit.
+
+This is the only place that keeps panels. Dense and streaming solvers are the same code: with
+enough memory every panel is computed once, with little it is computed anew in every pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import torch
+from torch import Tensor
+
+from otadtk.distances.costs.protocol import Cost
+from otadtk.distances.costs.squared import row_tiles
+
+_PIECE_ELEMENTS = 1 << 18
+"""Entries of a piece: two passes over 1 MB, which fits the second-level cache, cost little."""
+
+Change = Callable[[slice, Tensor], None]
+"""Changes the panel of some rows in place."""
+
+
+class Panels:
+    """C, or what ``change`` makes of it, in row panels of which the first are kept.
+
+    A panel holds the columns from 0, or with ``upper`` those from its first row: the upper triangle.
+    """
+
+    def __init__(
+        self,
+        cost: Cost,
+        memory: int,
+        tiles: Sequence[slice] | None = None,
+        *,
+        upper: bool = False,
+    ) -> None:
+        self.cost = cost
+        self.tiles = row_tiles(*cost.shape) if tiles is None else tiles
+        self._upper = upper
+        self._kept: list[Tensor] = []
+        self._fitting = self._count_fitting(memory)
+        self._changes: list[Change] = []
+
+    @property
+    def streaming(self) -> bool:
+        """Whether some panels are computed anew in every pass."""
+        return self._fitting < len(self.tiles)
+
+    @property
+    def kept(self) -> int:
+        """How many panels are in memory now."""
+        return len(self._kept)
+
+    def change(self, change: Change) -> None:
+        """Change every panel from now on: those that are kept at once, the others when computed."""
+        self._changes.append(change)
+        for rows, panel in zip(self.tiles, self._kept, strict=False):
+            change(rows, panel)
+
+    def release(self) -> None:
+        """Free the kept panels; later passes compute them anew."""
+        self._kept, self._fitting = [], 0
+
+    def read(self, *, keep: bool = True) -> Iterator[tuple[slice, Tensor]]:
+        """(rows, panel), to be read only, and before the next one comes.
+
+        ``keep=False`` is for a last pass: it keeps no further panels.
+        """
+        if len(self._kept) == len(self.tiles):
+            return zip(self.tiles, self._kept, strict=True)
+        return self._read(keep)
+
+    def _read(self, keep: bool) -> Iterator[tuple[slice, Tensor]]:
+        buffer: Tensor | None = None
+        for index, rows in enumerate(self.tiles):
+            if index < len(self._kept):
+                yield rows, self._kept[index]
+            elif keep and index < self._fitting:
+                self._kept.append(self._compute(rows, None))
+                yield rows, self._kept[index]
+            else:
+                buffer = self.cost.tile_buffer(self.tiles) if buffer is None else buffer
+                yield rows, self._compute(rows, buffer)
+
+    def reduced(self, f: Tensor, g: Tensor) -> Iterator[tuple[slice, Tensor]]:
+        """(rows, C − f ⊕ g), in pieces, in a buffer that the next one overwrites."""
+        f, g = f.to(self.cost.dtype), g.to(self.cost.dtype)
+        for rows, piece, buffer in self.pieces():
+            torch.sub(piece, g, out=buffer)
+            yield rows, buffer.sub_(f[rows, None])
+
+    def pieces(self) -> Iterator[tuple[slice, Tensor, Tensor]]:
+        """(rows, a part of a panel, a buffer of its shape): small enough to stay in cache."""
+        m = self.cost.shape[1]
+        height = max(rows.stop - rows.start for rows in self.tiles)
+        step = max(1, min(height, _PIECE_ELEMENTS // m))
+        buffer = torch.empty((step, m), dtype=self.cost.dtype, device=self.cost.device)
+        for rows, panel in self.read():
+            for start in range(0, len(panel), step):
+                piece = panel[start : start + step]
+                part = slice(rows.start + start, rows.start + start + len(piece))
+                yield part, piece, buffer[: len(piece)]
+
+    def _compute(self, rows: slice, buffer: Tensor | None) -> Tensor:
+        panel = self.cost.tile(rows, self._first(rows), buffer=buffer)
+        for change in self._changes:
+            change(rows, panel)
+        return panel
+
+    def _first(self, rows: slice) -> int:
+        """The first column of a panel."""
+        return int(rows.start) if self._upper else 0
+
+    def _count_fitting(self, memory: int) -> int:
+        for index, rows in enumerate(self.tiles):
+            width = self.cost.shape[1] - self._first(rows)
+            memory -= (rows.stop - rows.start) * width * self.cost.item_bytes
+            if memory < 0:
+                return index
+        return len(self.tiles)

@@ -1,0 +1,1 @@
+"""The same distances with their work spread over an engine."""

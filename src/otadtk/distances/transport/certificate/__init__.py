@@ -1,0 +1,1 @@
+"""Bounds of the true value around every solution."""

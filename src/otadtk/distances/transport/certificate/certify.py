@@ -1,0 +1,190 @@
+"""The certificate: a feasible plan and the dual around every OT_ε; ``bracket.py`` bounds ⟨T, C⟩.
+
+Let T have marginals r, c close to a, b. Three plans are involved:
+
+1. T₁ = T ∘ (1 + α ⊕ β), with (α, β) from the linear system that makes the marginals right
+   (one Newton step on the plan, by conjugate gradients);
+2. T₂ = diag(ρ) T₁ diag(σ), scaled down until no marginal is exceeded (Altschuler et al., 2017);
+3. T′ = T₂ + (the missing marginals as a rank-one plan Q): exactly feasible.
+
+The value of T′ is bounded from above by convexity of KL and log(1 + t) ≤ t: with the marginals
+r₂, c₂ of T₂, E(T₂) ≤ Σ r₂ (f + ε α) + Σ c₂ (g + ε β), in which C has cancelled.
+
+The dual of the potentials is Σ a f + Σ b g − ε (Σ T − 1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from otadtk.distances.arrays import FloatArray
+from otadtk.distances.costs.protocol import Cost
+from otadtk.distances.transport.certificate.bracket import transport_bracket
+from otadtk.distances.transport.certificate.plan import Plan
+from otadtk.distances.transport.result import Coupling
+from otadtk.distances.transport.sparse.laplacian import conjugate_gradients
+
+_SAFETY = 2.0
+"""Factor on the effect of rounding, whose size is that of a sample."""
+_RAISED = 1e-9
+"""Mass of clipped entries up to which their cost is below what the bounds resolve."""
+_EMPTIEST = 1e-12
+"""Share of its weight below which a row or column of a plan counts as empty."""
+
+
+def certify(
+    plan: Plan,
+    a: FloatArray,
+    b: FloatArray,
+    cost: Cost,
+    epsilon: float,
+    *,
+    tolerance: float,
+    rounding: float,
+    iterations: int,
+    regime: str,
+    correct: bool = True,
+    bracket: bool = True,
+) -> Coupling:
+    """The coupling with both bounds, its gap and the error of its value.
+
+    Without ``correct`` step 1 is left out, and the bounds are as far apart as the marginals are off.
+    Without ``bracket`` the error of the value is not bounded, which is to say infinite.
+    """
+    sums = plan.sums
+    goal = 1e-3 * tolerance
+    if cost.symmetric:  # missing mass travels at the mean cost, far above the value of a self term
+        level = max(abs(float(a @ plan.f + b @ plan.g)), epsilon)
+        goal *= level / max(level, cost.mean(torch.from_numpy(a), torch.from_numpy(b)))
+    step = _no_correction(a, b)
+    if correct:
+        step = _marginal_correction(plan, a, b, cost.symmetric, goal)
+    primal = _feasible_value(plan, step, a, b, cost, epsilon)
+    if step.large:  # log(1 + t) ≤ t gives away much: without it may be better
+        primal = min(primal, _feasible_value(plan, _no_correction(a, b), a, b, cost, epsilon))
+    if sums.raised > _RAISED:  # C has not cancelled there: these pairs cost more than f + g says
+        primal += _SAFETY * sums.raised * cost.largest()
+    mass = float(sums.rows.sum()) + sums.dropped
+    dual = float(a @ plan.f + b @ plan.g) - epsilon * (mass - 1.0)
+    relative = max(primal - dual, 0.0) / max(abs(primal), epsilon)
+    if not np.isfinite(relative):  # a plan beyond repair certifies nothing
+        relative = float("inf")
+    value = float(sums.column_costs.sum())
+    value_error = float("inf")
+    if bracket:
+        lower, upper = transport_bracket(plan, a, b, epsilon, max(primal, dual))
+        # d⟨T*, C⟩ = ⟨T*, dC⟩ − Cov(ℓ, dC): what costs off by ``rounding`` can do
+        shaken = rounding * (1.0 + float(np.sqrt(sums.variance)))
+        value_error = max(value - lower, upper - value, 0.0) + _SAFETY * shaken
+    return Coupling(
+        value=value,
+        primal=primal,
+        dual=dual,
+        gap=relative,
+        row_error=float(np.abs(sums.rows - a).sum()),
+        column_error=float(np.abs(sums.columns - b).sum()),
+        row_costs=sums.row_costs,
+        column_costs=sums.column_costs,
+        value_error=value_error,
+        cost_rounding=rounding,
+        iterations=iterations,
+        regime=regime,
+        converged=bool(relative <= tolerance),
+        potentials=(plan.f, plan.g),
+    )
+
+
+@dataclass(frozen=True)
+class _Correction:
+    """α, β and the products T β, Tᵀ α."""
+
+    alpha: FloatArray
+    beta: FloatArray
+    plan_beta: FloatArray
+    plan_alpha: FloatArray
+
+    @property
+    def large(self) -> bool:
+        """Whether α ⊕ β is not small against 1."""
+        return float(np.abs(self.alpha).max() + np.abs(self.beta).max()) >= 0.5
+
+
+def _no_correction(a: FloatArray, b: FloatArray) -> _Correction:
+    return _Correction(np.zeros_like(a), np.zeros_like(b), np.zeros_like(a), np.zeros_like(b))
+
+
+def _marginal_correction(
+    plan: Plan, a: FloatArray, b: FloatArray, symmetric: bool, goal: float
+) -> _Correction:
+    """Solves r α + T β = a − r, Tᵀ α + c β = b − c for the marginals r, c of the plan.
+
+    For a cloud with itself α = β and (r + T) α = a − r, which is well conditioned; otherwise α is
+    eliminated (``Plan.column_correction``). Both by conjugate gradients.
+    """
+    r, c = plan.sums.rows, plan.sums.columns
+    sound = np.isfinite(r).all() and np.isfinite(c).all()
+    if not (sound and np.all(r > _EMPTIEST * a) and np.all(c > _EMPTIEST * b)):
+        return _no_correction(a, b)
+    if symmetric:
+        alpha, _ = conjugate_gradients(
+            lambda z: r * z + plan.apply(z), a - r, lambda z: z / r, goal, 30, r
+        )
+        beta = alpha
+        plan_beta = plan_alpha = plan.apply(alpha)
+    else:
+        beta = plan.column_correction(a, b, goal)
+        plan_beta = plan.apply(beta)
+        alpha = (a - r - plan_beta) / r
+        plan_alpha = plan.apply_transposed(alpha)
+    if 1.0 + float(alpha.min() + beta.min()) <= 0.0:  # T₁ is no plan
+        return _no_correction(a, b)
+    return _Correction(alpha, beta, plan_beta, plan_alpha)
+
+
+def _feasible_value(
+    plan: Plan,
+    step: _Correction,
+    a: FloatArray,
+    b: FloatArray,
+    cost: Cost,
+    epsilon: float,
+) -> float:
+    """An upper bound of T′'s entropic value."""
+    sums, alpha, beta = plan.sums, step.alpha, step.beta
+    # T₁ = T ∘ (1 + α ⊕ β); rows and then columns are scaled down to at most a and b
+    # (products are taken of small differences: those of float32 panels are only relatively exact)
+    row = sums.rows * (1.0 + alpha) + step.plan_beta
+    rho = np.minimum(1.0, a / np.maximum(row, _EMPTIEST * a))
+    column = sums.columns + plan.apply_transposed((1.0 + alpha) * rho - 1.0)
+    column += beta * (sums.columns + plan.apply_transposed(rho - 1.0))
+    sigma = np.minimum(1.0, b / np.maximum(column, _EMPTIEST * b))
+    column *= sigma
+    row = (1.0 + alpha) * (sums.rows + plan.apply(sigma - 1.0)) + plan.apply(beta * sigma)
+    row *= rho
+    # T₂ = ρ T₁ σ: Σ T₂ log(T₂ / ab) ≤ Σ T₂ ((f + g − C)/ε + α + β), as log ρ, log σ ≤ 0
+    mass = float(row.sum())
+    inner = float(row @ plan.f + column @ plan.g + epsilon * (row @ alpha + column @ beta)) / mass
+    inner -= epsilon * float(np.log(mass))
+    left, right = np.maximum(a - row, 0.0), np.maximum(b - column, 0.0)
+    rest = float(left.sum())
+    if rest <= 0.0 or right.sum() <= 0.0:
+        return inner
+    outer = _rank_one_value(left / rest, right / right.sum(), a, b, cost, epsilon)
+    return (1.0 - rest) * inner + rest * outer
+
+
+def _rank_one_value(
+    p: FloatArray, q: FloatArray, a: FloatArray, b: FloatArray, cost: Cost, epsilon: float
+) -> float:
+    """⟨p ⊗ q, C⟩ + ε KL(p ⊗ q | a ⊗ b)."""
+    transport = cost.mean(torch.from_numpy(p), torch.from_numpy(q))
+    return transport + epsilon * (_relative_entropy(p, a) + _relative_entropy(q, b))
+
+
+def _relative_entropy(p: FloatArray, a: FloatArray) -> float:
+    """KL(p | a)."""
+    inside = p > 0
+    return float((p[inside] * np.log(p[inside] / a[inside])).sum())

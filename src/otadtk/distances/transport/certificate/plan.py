@@ -1,0 +1,80 @@
+"""A solved plan as the certificate sees it: potentials, marginals, costs, and a product with T."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from otadtk.distances.arrays import FloatArray
+from otadtk.distances.transport.sparse.laplacian import conjugate_gradients
+
+_STEPS = 30
+
+Progress = Callable[[str, int, float], None]
+"""Called with the term being solved, the iteration, and the marginal error there."""
+
+
+def no_progress(term: str, iteration: int, error: float) -> None:
+    """Ignores the progress."""
+
+
+@dataclass(frozen=True)
+class PlanSums:
+    """Sums over T_ij = a_i b_j exp((f_i + g_j − C_ij)/ε), in float64."""
+
+    rows: FloatArray
+    """Σ_j T_ij."""
+    columns: FloatArray
+    """Σ_i T_ij."""
+    row_costs: FloatArray
+    """Σ_j T_ij C_ij."""
+    column_costs: FloatArray
+    """Σ_i T_ij C_ij."""
+    variance: float
+    """Variance of (C − f ⊕ g)/ε under T."""
+    dropped: float = 0.0
+    """Mass of the entries that were left out of all the sums above, at most."""
+    raised: float = 0.0
+    """Mass of the entries that are larger than the formula says, as their exponent was clipped."""
+
+
+class Plan(ABC):
+    """A plan with its potentials and sums; products with it correct its marginals."""
+
+    f: FloatArray
+    g: FloatArray
+    sums: PlanSums
+
+    @abstractmethod
+    def apply(self, beta: FloatArray) -> FloatArray:
+        """T β."""
+
+    @abstractmethod
+    def apply_transposed(self, alpha: FloatArray) -> FloatArray:
+        """Tᵀ α."""
+
+    def column_correction(self, a: FloatArray, b: FloatArray, goal: float) -> FloatArray:
+        """β of r α + T β = a − r, Tᵀ α + c β = b − c, with α eliminated.
+
+        That leaves (c − Tᵀ r⁻¹ T) β = (b − c) − Tᵀ r⁻¹ (a − r), a weighted graph Laplacian.
+        """
+        r, c = self.sums.rows, self.sums.columns
+        right = (b - c) - self.apply_transposed((a - r) / r)
+        right -= right.sum() * c / c.sum()  # the Laplacian's range: no mass is created
+        return self.solve_columns(right, goal)
+
+    def solve_columns(self, right: FloatArray, goal: float) -> FloatArray:
+        """β with (diag(c) − Tᵀ diag(1/r) T) β = right to an L1 residual of ``goal``, nearly."""
+        return self.by_gradients(right, goal, self.sums.columns, _STEPS)[0]
+
+    def by_gradients(
+        self, right: FloatArray, goal: float, diagonal: FloatArray, limit: int
+    ) -> tuple[FloatArray, float]:
+        """(that β, its L1 residual) by conjugate gradients with a diagonal preconditioner."""
+        rows, columns = self.sums.rows, self.sums.columns
+
+        def operator(z: FloatArray) -> FloatArray:
+            return columns * z - self.apply_transposed(self.apply(z) / rows)
+
+        return conjugate_gradients(operator, right, lambda z: z / diagonal, goal, limit, columns)

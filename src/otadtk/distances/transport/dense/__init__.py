@@ -1,0 +1,1 @@
+"""Solvers for plans in which every pair counts: the smooth regime."""

@@ -1,0 +1,77 @@
+"""How much of N×M costs is kept in memory, and what a run will take.
+
+The caller hands in how many bytes may be used; nothing here asks the machine.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import torch
+
+from otadtk.distances.costs.squared import TILE_ELEMENTS
+
+DEFAULT_MEMORY = 1_820_000_000
+"""Bytes above the inputs where the caller names none: N = 20,000 fits in float32, and beyond it
+streaming costs little more."""
+
+_SPARSE_BYTES_A_POINT = 14_000
+"""What a sharp plan takes beside the costs: some sixty pairs a point, in indices and copies."""
+
+
+@dataclass(frozen=True)
+class MemoryBudget:
+    """How much may be kept, and what the peak above the inputs will be."""
+
+    kept_bytes: int
+    """For the entries of N×M that stay in memory."""
+    sharp_kept_bytes: int
+    """The same beside a sparse plan, which needs its own part."""
+    wide_kept_bytes: int
+    """The same for entries in float64, where the solver needs them."""
+    forecast_bytes: int
+    """The expected peak above the inputs."""
+    streaming: bool
+    """Whether not all entries can be kept."""
+
+
+def memory_budget(n: int, m: int, d: int, item: int, max_memory: int | None) -> MemoryBudget:
+    """The budget of an N×M problem in d dimensions with entries of ``item`` bytes."""
+    limit = DEFAULT_MEMORY if max_memory is None else max_memory
+    points = 2 * (n + m) * d * item  # centred copies
+    scratch = 6 * TILE_ELEMENTS * item
+    wanted, room = n * m * item, limit - points - scratch
+    kept = max(0, min(wanted, room))
+    sharp = max(0, min(wanted, room - _SPARSE_BYTES_A_POINT * (n + m)))
+    wide = max(0, min(8 * n * m, room - points))
+    return MemoryBudget(kept, sharp, wide, points + scratch + kept, kept < wanted)
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a run will take, before it starts: good to a factor of two or so."""
+
+    seconds: float
+    bytes: int
+    streaming: bool
+
+
+def forecast(n: int, m: int, d: int, *, max_memory: int | None = None) -> Forecast:
+    """Time and memory of a full divergence on a quiet machine, from a matrix product timed here.
+
+    A dense run computes every cost once and reads the kernel some fifty times; a streaming run
+    computes the costs anew in every sweep, some thirty times for the three terms together.
+    """
+    rows, columns = min(n, 256), min(m, 2048)
+    left, right = torch.rand(rows, d), torch.rand(d, columns)
+    torch.exp(left @ right)
+    started = time.process_time()  # of this process: others may use the machine just now
+    for _ in range(3):
+        torch.exp(left @ right)
+    a_pair = (time.process_time() - started) / (3 * rows * columns * torch.get_num_threads())
+    budget = memory_budget(n, m, d, 4, max_memory)
+    pairs = n * m + 0.5 * (n * n + m * m)
+    read = 5e-10 * pairs  # a pass over kept panels, at a few GB/s
+    seconds = 30.0 * a_pair * pairs if budget.streaming else 2.0 * a_pair * pairs + 50.0 * read
+    return Forecast(seconds, budget.forecast_bytes, budget.streaming)

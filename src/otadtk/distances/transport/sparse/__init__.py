@@ -1,0 +1,1 @@
+"""Solvers for plans that live on few pairs: the sharp regime and exact transport."""

@@ -1,0 +1,182 @@
+"""The sharp regime: the plan is sparse, so find where it lives and solve the dual there.
+
+Cross term (step 3): coarse potentials (3a) → exact transport by column generation (3b) → Newton steps
+at larger ε (3c) → Newton at ε on the pairs whose reduced cost is within a few ε, and a check over all
+pairs, which confirms the support or widens it (3d). Self term (step 6a): only pairs at a few dozen ε
+can carry mass.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import scipy.sparse
+import torch
+from torch import Tensor
+
+from otadtk.distances.arrays import FloatArray
+from otadtk.distances.costs.panels import Panels
+from otadtk.distances.costs.protocol import Cost
+from otadtk.distances.costs.squared import row_tiles
+from otadtk.distances.transport.certificate.plan import Progress
+from otadtk.distances.transport.dense.smooth import solve_self
+from otadtk.distances.transport.sparse.annealing import coarse_potentials
+from otadtk.distances.transport.sparse.columns import transport_by_columns
+from otadtk.distances.transport.sparse.newton import SparseDual, SparsePlan
+from otadtk.distances.transport.sparse.support import Support, near_pairs
+
+_PAIRS_A_ROW = 12
+_CENTRED = 1e-2
+_CENTRING = (16.0, 4.0)
+"""Multiples of ε at which the dual is solved roughly before ε itself."""
+_ENOUGH = 0.2
+"""Newcomers a row below which the simplex has done its part: Newton finishes faster than it."""
+_FIRST_REACH = 6.0
+"""Reduced cost in ε of the pairs on which ε itself is first solved roughly: the fewer the faster."""
+_CHECKS = 8
+_DENSEST = 0.1
+_FEW = 400_000
+"""A support of so many pairs, or of a tenth of all pairs, is worth truncating to."""
+_MANY = 4_000_000
+"""A support of so many pairs is better than sweeps that do not converge; it takes 0.6 GB."""
+_REACH = 17.0
+"""Pairs with T_ij < e^−17 a_i b_j are left out: 4e-8 of the mass at most."""
+_MATTER = 10.0
+"""Pairs with T_ij > e^−10 a_i b_j get their costs from differences, in float64."""
+
+
+def solve_sharp_cross(
+    cost: Cost,
+    a: Tensor,
+    b: Tensor,
+    epsilon: float,
+    memory: int,
+    tolerance: float,
+    limit: int,
+    progress: Progress,
+    *,
+    dense: bool = False,
+) -> tuple[SparsePlan, int] | None:
+    """(plan, Newton steps), or None when the plan turns out not to be sparse.
+
+    ``dense`` takes it for a plan with a dense part, which sweeps could not solve: a few points far
+    away from all others are enough for that.
+    """
+    panels = Panels(cost, memory)
+    weights_a, weights_b = a.cpu().double().numpy(), b.cpu().double().numpy()
+    f_coarse, g_coarse = coarse_potentials(panels, a, b)  # step 3a
+    start = starting_pairs(panels, f_coarse, g_coarse)
+    exact = transport_by_columns(  # step 3b
+        panels, start, weights_a, weights_b, slack=0.5 * epsilon, enough=_ENOUGH
+    )
+    f, g, steps = exact.f, exact.g, 0
+    n, m = cost.shape
+    cap = max(int(_DENSEST * n * m), _MANY if dense else _FEW)
+    support = exact.support
+    # step 3c: the simplex ends in a corner of the dual; a larger ε leads to its middle
+    for factor in (*_CENTRING, 1.0):
+        if factor == 1.0:  # the potentials are good enough to look for the pairs that matter
+            near = near_pairs(panels, _on(f, cost), _on(g, cost), _FIRST_REACH * epsilon, cap)
+            if near is None:
+                return None
+            support = exact.support.joined(near)
+        centring = SparseDual(support, weights_a, weights_b, factor * epsilon)
+        report = partial(_report, progress, steps)
+        f, g, taken = centring.solve(f, g, _CENTRED, max(0, limit - steps), report)
+        steps += taken
+        del centring  # before the next one takes its place in memory
+    # rounding a plan to exact marginals moves the missing mass at the mean cost
+    value = max(abs(float(weights_a @ f + weights_b @ g)), epsilon)
+    aim = max(1e-9, min(1e-4, 0.2 * tolerance * value / max(cost.mean(a, b), epsilon)))
+    matter: Support | None = None
+    for check in range(_CHECKS):  # step 3d
+        near = near_pairs(panels, _on(f, cost), _on(g, cost), _REACH * epsilon, cap)
+        if near is None:
+            return None
+        # the support of the simplex stays: it is feasible, and holds loose parts in place
+        reduced = near.costs - f[near.rows] - g[near.columns]
+        matter = near.chosen(reduced < _MATTER * epsilon).with_exact_costs(cost, matter)
+        support = exact.support.joined(near).joined(matter)
+        del near, reduced
+        dual = SparseDual(support, weights_a, weights_b, epsilon)
+        # every pair left out has T_ij < a_i b_j exp(−reach)
+        plan = SparsePlan(dual, f, g, dropped=float(np.exp(-_REACH)))
+        error = float(np.abs(plan.sums.rows - weights_a).sum())
+        error += float(np.abs(plan.sums.columns - weights_b).sum())
+        done = error <= 3.0 * aim or steps >= limit or check == _CHECKS - 1
+        if check > 0 and done:
+            return plan, steps
+        del plan
+        report = partial(_report, progress, steps)
+        f, g, taken = dual.solve(f, g, aim, max(1, limit - steps), report)
+        steps += taken
+        del dual
+    raise AssertionError  # the last check returns
+
+
+def solve_sharp_self(
+    cost: Cost, a: Tensor, epsilon: float, reach: float, limit: int, term: str,
+    progress: Progress, tolerance: float,
+) -> tuple[SparsePlan, int]:  # fmt: skip
+    """(plan, sweeps) of a cloud with itself, over the pairs with C < reach·ε.
+
+    On the diagonal T_ii = s_i² ≤ a_i, so T_ij ≤ sqrt(a_i a_j) exp(−C_ij/ε) for every pair.
+    """
+    weights = a.cpu().double().numpy()
+    n, _ = cost.shape
+    found, tiles = [], row_tiles(n, n)
+    buffer = cost.tile_buffer(tiles)
+    for rows in tiles:
+        tile = cost.tile(rows, rows.start, buffer=buffer)  # of the upper triangle
+        flat = (tile < reach * epsilon).nonzero()
+        found.append((flat[:, 0] + rows.start) * n + flat[:, 1] + rows.start)
+    linear = torch.cat(found).cpu().numpy()
+    linear = linear[linear // n < linear % n]
+    upper = Support(linear, np.empty(0), n).with_exact_costs(cost)
+    lower = Support(upper.columns * n + upper.rows, upper.costs, n)
+    diagonal = Support(np.arange(n, dtype=np.int64) * (n + 1), np.zeros(n), n)
+    support = upper.joined(lower).joined(diagonal)
+    kernel = _SparseKernel(
+        scipy.sparse.csr_matrix(
+            (np.exp(-support.costs / epsilon), (support.rows, support.columns)), shape=(n, n)
+        )
+    )
+    s, _, sweeps = solve_self(kernel, torch.from_numpy(weights), tolerance, limit, term, progress)
+    potential = epsilon * np.log(s.numpy() / weights)
+    dual = SparseDual(support, weights, weights, epsilon)
+    dropped = float(np.sqrt(weights).sum() ** 2 * np.exp(-reach))
+    return SparsePlan(dual, potential, potential, dropped), sweeps
+
+
+class _SparseKernel:
+    """A sparse matrix that multiplies torch vectors."""
+
+    def __init__(self, matrix: scipy.sparse.csr_matrix) -> None:
+        self._matrix = matrix
+
+    def apply(self, v: Tensor) -> Tensor:
+        """K v."""
+        return torch.from_numpy(self._matrix @ v.numpy())
+
+
+def starting_pairs(panels: Panels, f: Tensor, g: Tensor) -> Support:
+    """The pairs of smallest reduced cost, about a dozen a row."""
+    cost = panels.cost
+    n, m = cost.shape
+    rows = torch.linspace(0, n - 1, min(n, 256), device=cost.device).long()
+    sample = cost.restricted(rows, torch.arange(m, device=cost.device)).tile(slice(0, len(rows)))
+    sample -= g.to(sample.dtype)
+    sample -= f[rows, None].to(sample.dtype)
+    reach = float(sample.kthvalue(min(_PAIRS_A_ROW, m), dim=1).values.median())
+    pairs = near_pairs(panels, f, g, reach, n * m)
+    assert pairs is not None  # the limit is all pairs
+    return pairs
+
+
+def _report(progress: Progress, before: int, step: int, error: float) -> None:
+    progress("xy", before + step, error)
+
+
+def _on(potential: FloatArray, cost: Cost) -> Tensor:
+    return torch.from_numpy(potential).to(cost.device, cost.wide)

@@ -1,0 +1,73 @@
+"""The embeddings of a set of clips, with the file, the audit and the hash of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from otadtk.audio.clip_audit import ClipAudit
+from otadtk.distances.moments import Moments
+from otadtk.files.remote import url_of
+
+
+@dataclass(frozen=True)
+class BadClip:
+    """A file that cannot be scored, and why."""
+
+    path: Path
+    reason: str
+
+
+@dataclass(frozen=True)
+class EmbeddingSet:
+    """The vectors ``(n, d)`` of a set of clips, with the file, audit and hash of each.
+
+    An audit is ``None`` where only the embedding is known, not the audio. ``bad`` lists the files
+    that were left out.
+    """
+
+    vectors: NDArray[np.float32]
+    files: tuple[Path, ...]
+    audits: tuple[ClipAudit | None, ...]
+    digests: tuple[str, ...]
+    bad: tuple[BadClip, ...]
+    encoded: int
+    """How many clips were computed now; the others came from the store."""
+    frames: NDArray[np.floating] | None = None
+    """The frames of all clips, where these are compared and not the clip vectors."""
+    frame_counts: tuple[int, ...] = ()
+    """How many of the frames belong to each clip."""
+    note: str = ""
+    """Where the set comes from, if not from audio by clip vectors."""
+    moments: Moments | None = None
+    """The mean and the covariance, where nothing else is known: there are no clips and no frames."""
+
+    @property
+    def moments_only(self) -> bool:
+        """Whether only the mean and the covariance are known."""
+        return self.moments is not None
+
+    @property
+    def points(self) -> NDArray[np.floating]:
+        """What a metric compares: the clip vectors, or the frames."""
+        return self.vectors if self.frames is None else self.frames
+
+    def frames_by_clip(self) -> list[NDArray[np.floating]]:
+        """The frames of each clip, where the set has frames."""
+        assert self.frames is not None, "the set has no frames"
+        return np.split(self.frames, np.cumsum(self.frame_counts)[:-1])
+
+    def flags(self, minimum_seconds: float) -> list[tuple[str, ...]]:
+        """What is odd about each clip; below ``minimum_seconds`` a clip counts as short."""
+        return [audit.flags(minimum_seconds) if audit else () for audit in self.audits]
+
+
+def describe_bad(bad: Sequence[BadClip], total: int) -> str:
+    """A message that names every bad file and its reason, a line for each."""
+    what = f"{len(bad)} of {total} files cannot be scored (--on-error skip leaves them out):"
+    reasons = [f"{url_of(clip.path)}: {clip.reason}" for clip in bad]
+    return f"{what} {reasons[0]}" if len(bad) == 1 else "\n  ".join([what, *reasons])

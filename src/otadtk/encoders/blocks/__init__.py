@@ -1,0 +1,1 @@
+"""Building blocks that several networks share: front ends, attention, batching."""

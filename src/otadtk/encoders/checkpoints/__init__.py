@@ -1,0 +1,1 @@
+"""Reads published checkpoints without running code from them."""

@@ -1,0 +1,1 @@
+"""Features that wrappers put beside an encoder's vectors (see ``encoders.wrappers``)."""

@@ -1,0 +1,202 @@
+"""PANNs: 14-layer convolutional networks trained on AudioSet (Kong et al., IEEE/ACM TASLP 2020).
+
+Two of the family, both at 32 kHz with a 2048-d embedding taken after the last hidden layer's ReLU:
+
+- CNN14 sees the log-mel spectrogram as an image: six blocks of two 3×3 convolutions, each block but
+  the last halving time and frequency.
+- Wavegram-Logmel-CNN14 learns a second image, the wavegram, from the waveform itself, and lays it
+  beside the output of the first block as 64 more channels.
+
+Both average over frequency and add the maximum and the mean over time. That maximum makes the
+embedding depend on everything in the window, so clips are never padded to share a batch; clips
+longer than a window are cut into windows, whose embeddings are averaged by their length.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from otadtk.encoders.blocks.batching import by_shape, in_fixed_batches
+from otadtk.encoders.blocks.frontend import decibels, power_spectrogram
+from otadtk.encoders.checkpoints.matching import fused, load_network
+from otadtk.encoders.spec import Encoder, EncoderSpec, Encoding
+
+LEAST_SAMPLES = 10_240
+"""32 hops of 10 ms: what five halvings of the time axis need to leave one step."""
+_FFT, _HOP, _BANDS = 1024, 320, 64
+_CHANNELS = (64, 128, 256, 512, 1024, 2048)
+_EMBEDDING, _CLASSES = 2048, 527
+_PIXELS_AT_ONCE = 32
+# The Fourier transform is published as convolution kernels; the fast transform does the same.
+_LEFT_OUT = (r"spectrogram_extractor\.stft\.conv_(real|imag)\.weight",)
+
+
+class ConvolutionBlock(nn.Module):
+    """Two 3×3 convolutions with batch norm and ReLU, then average pooling."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__()
+        self.conv1: nn.Module = nn.Conv2d(inputs, outputs, 3, padding=1, bias=False)
+        self.conv2: nn.Module = nn.Conv2d(outputs, outputs, 3, padding=1, bias=False)
+        self.bn1: nn.Module = nn.BatchNorm2d(outputs)
+        self.bn2: nn.Module = nn.BatchNorm2d(outputs)
+
+    def forward(self, x: torch.Tensor, pool: tuple[int, int] = (2, 2)) -> torch.Tensor:
+        """``(n, inputs, time, frequency)`` -> ``(n, outputs, time / pool, frequency / pool)``."""
+        x = functional.relu(self.bn1(self.conv1(x)), inplace=True)
+        x = functional.relu(self.bn2(self.conv2(x)), inplace=True)
+        return functional.avg_pool2d(x, pool) if pool != (1, 1) else x
+
+
+class LastBlock(ConvolutionBlock):
+    """A block without pooling, for images so small that the time goes into reading the weights.
+
+    5 s leave 15×2 pixels for 57 million weights, which a convolution first puts in another order; a
+    plain matrix product takes 0.4 of the time.
+    """
+
+    def forward(self, x: torch.Tensor, pool: tuple[int, int] = (1, 1)) -> torch.Tensor:
+        """``(n, inputs, time, frequency)`` -> ``(n, outputs, time, frequency)``."""
+        x = functional.relu(self.bn1(_matrix_product(self.conv1, x)), inplace=True)
+        return functional.relu(self.bn2(_matrix_product(self.conv2, x)), inplace=True)
+
+
+def _matrix_product(convolution: nn.Module, x: torch.Tensor) -> torch.Tensor:
+    """A 3×3 convolution as matrix products, each over a fixed number of pixels."""
+    assert isinstance(convolution, nn.Conv2d)
+    weight, bias = convolution.weight.flatten(1), convolution.bias
+    neighbourhoods = functional.unfold(x, 3, padding=1).transpose(1, 2).flatten(0, 1)
+    pixels = in_fixed_batches(
+        lambda rows: functional.linear(rows, weight, bias), neighbourhoods, _PIXELS_AT_ONCE
+    )
+    n, _, time, frequency = x.shape
+    return pixels.view(n, time, frequency, -1).permute(0, 3, 1, 2)
+
+
+class WaveformBlock(nn.Module):
+    """Two convolutions over time, the second dilated, then max pooling by four."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__()
+        self.conv1: nn.Module = nn.Conv1d(inputs, outputs, 3, padding=1, bias=False)
+        self.conv2: nn.Module = nn.Conv1d(outputs, outputs, 3, padding=2, dilation=2, bias=False)
+        self.bn1: nn.Module = nn.BatchNorm1d(outputs)
+        self.bn2: nn.Module = nn.BatchNorm1d(outputs)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """``(n, inputs, time)`` -> ``(n, outputs, time / 4)``."""
+        x = functional.relu(self.bn1(self.conv1(x)), inplace=True)
+        x = functional.relu(self.bn2(self.conv2(x)), inplace=True)
+        return functional.max_pool1d(x, 4)
+
+
+class Cnn14(nn.Module):
+    """CNN14: waveforms ``(n, samples)`` -> embeddings ``(n, 2048)``."""
+
+    beside_first_block = 0
+    """Channels that join the output of the first block."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.mel_matrix = nn.Parameter(torch.empty(_FFT // 2 + 1, _BANDS))
+        self.bn0 = nn.BatchNorm2d(_BANDS)
+        inputs = (1, _CHANNELS[0] + self.beside_first_block, *_CHANNELS[1:])
+        self.blocks = nn.ModuleList(
+            (LastBlock if o == _CHANNELS[-1] else ConvolutionBlock)(i, o)
+            for i, o in zip(inputs, _CHANNELS, strict=False)
+        )
+        self.fc1 = nn.Linear(_CHANNELS[-1], _EMBEDDING)
+        self.fc_audioset = nn.Linear(_EMBEDDING, _CLASSES)
+
+    def forward(self, waveforms: torch.Tensor) -> torch.Tensor:
+        """Embeddings of waveforms of one length."""
+        x = self.first_block(waveforms)
+        for block in self.blocks[1:]:
+            x = block(x)
+        x = x.mean(dim=3)
+        return functional.relu(self.fc1(x.amax(dim=2) + x.mean(dim=2)))
+
+    def first_block(self, waveforms: torch.Tensor) -> torch.Tensor:
+        """What the first block makes of the log-mel spectrogram ``(n, 1, frames, bands)``."""
+        log_mel = decibels(power_spectrogram(waveforms, _FFT, _HOP) @ self.mel_matrix)
+        normed = self.bn0(log_mel.transpose(1, 2)[..., None])  # batch norm per band
+        x: torch.Tensor = self.blocks[0](normed.permute(0, 3, 2, 1))
+        return x
+
+
+class WavegramLogmelCnn14(Cnn14):
+    """CNN14 with a wavegram of 64 channels beside the log-mel branch."""
+
+    beside_first_block = 64
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.pre_conv0 = nn.Conv1d(1, 64, 11, stride=5, padding=5, bias=False)
+        self.pre_bn0 = nn.BatchNorm1d(64)
+        self.pre_block1 = WaveformBlock(64, 64)
+        self.pre_block2 = WaveformBlock(64, 128)
+        self.pre_block3 = WaveformBlock(128, 128)
+        self.pre_block4 = ConvolutionBlock(4, 64)
+
+    def first_block(self, waveforms: torch.Tensor) -> torch.Tensor:
+        """The first block of the log-mel branch and the wavegram, as 128 channels."""
+        a = functional.relu(self.pre_bn0(self.pre_conv0(waveforms[:, None])), inplace=True)
+        a = self.pre_block3(self.pre_block2(self.pre_block1(a)))  # a step is now 320 samples
+        # 128 channels become 4 channels of 32 "frequencies"
+        a = a.unflatten(1, (4, 32)).transpose(2, 3)
+        wavegram = self.pre_block4(a, (2, 1))
+        # With an odd number of hops the log-mel branch is one step longer; there the original
+        # network fails, here the step is dropped.
+        log_mel = super().first_block(waveforms)[:, :, : wavegram.shape[2]]
+        return torch.cat([log_mel, wavegram], dim=1)
+
+
+class PannsEncoder(Encoder):
+    """A PANN as an encoder: one frame per window, weighted by the window's length."""
+
+    def __init__(self, spec: EncoderSpec, device: torch.device, network: Cnn14) -> None:
+        super().__init__(spec, device)
+        self.network = network.to(device)
+
+    @torch.inference_mode()
+    def encode_segments(self, segments: Sequence[torch.Tensor]) -> list[Encoding]:
+        """One embedding per segment; segments of one length share batches."""
+        lengths = [len(segment) for segment in segments]
+        waveforms = [
+            functional.pad(segment.to(self.device), (0, max(0, LEAST_SAMPLES - length)))
+            for segment, length in zip(segments, lengths, strict=True)
+        ]
+        vectors = by_shape(self.network, waveforms)
+        return [
+            Encoding(vector[None], torch.tensor([length / self.spec.sample_rate]))
+            for vector, length in zip(vectors, lengths, strict=True)
+        ]
+
+
+def load(spec: EncoderSpec, device: torch.device, user_copy: Path | None = None) -> PannsEncoder:
+    """CNN14 or Wavegram-Logmel-CNN14, by the name of the spec, with its published weights."""
+    network = load_network(
+        spec,
+        user_copy,
+        WavegramLogmelCnn14 if spec.name == "panns_wglm" else Cnn14,
+        names=_published_name,
+        left_out=_LEFT_OUT,
+        inside="model",
+    )
+    for block in network.modules():
+        if isinstance(block, (ConvolutionBlock, WaveformBlock)):
+            block.conv1, block.bn1 = fused(block.conv1, block.bn1), nn.Identity()
+            block.conv2, block.bn2 = fused(block.conv2, block.bn2), nn.Identity()
+    return PannsEncoder(spec, device, network)
+
+
+def _published_name(ours: str) -> str:
+    if ours == "mel_matrix":
+        return "logmel_extractor.melW"
+    return re.sub(r"^blocks\.(\d)", lambda match: f"conv_block{int(match[1]) + 1}", ours)

@@ -1,0 +1,1 @@
+"""Scores and audits sets of clips: two sets, or several systems against one reference."""

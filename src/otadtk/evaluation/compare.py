@@ -1,0 +1,177 @@
+"""Ranks several systems by their distance from a reference, with intervals of the differences."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import permutations
+
+from otadtk.embed import EmbeddingSet
+from otadtk.engine import resolve_engine
+from otadtk.errors import UsageError
+from otadtk.evaluation.evaluate import between_clips
+from otadtk.metrics import AudioMetric, Measurement
+from otadtk.metrics.diagnostics import OTADDiagnostics
+from otadtk.statistics.differences import (
+    Difference,
+    Method,
+    bootstrap_difference,
+    bootstrap_scores,
+    jackknife_difference,
+)
+from otadtk.statistics.resampling import (
+    FloatArray,
+    Interval,
+    SubsetDistance,
+    jackknife_interval,
+    require_at_least,
+)
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class System:
+    """One of the compared systems."""
+
+    name: str
+    clips: int
+    score: float
+    interval: Interval
+    measurement: Measurement
+
+    @property
+    def diagnostics(self) -> OTADDiagnostics | None:
+        """The costs of its clips; ``None`` if the metric has none."""
+        return self.measurement.diagnostics
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The systems by one metric, closest first, and the difference between every two."""
+
+    metric: AudioMetric
+    reference_clips: int
+    systems: tuple[System, ...]
+    differences: Mapping[tuple[str, str], Difference]
+    """By the names of two systems: score of the first minus score of the second."""
+    paired: bool
+    seed: int
+    name_mismatch: str = ""
+    """A sentence on paired clips of different names; empty if there are none."""
+
+    @property
+    def converged(self) -> bool:
+        """Whether the solver met its tolerance for every score."""
+        return all(system.measurement.converged for system in self.systems)
+
+    @property
+    def method(self) -> Method:
+        """The method of the intervals of the differences."""
+        return next(iter(self.differences.values())).method
+
+    def lead(self, rank: int) -> Difference | None:
+        """The difference from the system of that rank (from 0) to the next; ``None`` for the last."""
+        if rank + 1 >= len(self.systems):
+            return None
+        names = [system.name for system in self.systems[rank : rank + 2]]
+        first, second = reversed(names) if self.metric.higher_is_better else names
+        return self.differences[first, second]
+
+    def notes(self) -> list[str]:
+        """Caveats of the ranking, one sentence each."""
+        notes = [self.name_mismatch] if self.name_mismatch else []
+        sizes = {system.clips for system in self.systems}
+        if len(sizes) == 1 or self.metric.unbiased:
+            return notes
+        return [
+            *notes,
+            f"The systems have between {min(sizes)} and {max(sizes)} clips: {self.metric.name} "
+            f"{self._effect_of_size()}; compare equal numbers.",
+        ]
+
+    def _effect_of_size(self) -> str:
+        if self.metric.higher_is_better:
+            return "depends on the number of clips"
+        return "falls with the number of clips, so the smaller sets are at a disadvantage"
+
+
+def compare(
+    metric: AudioMetric,
+    reference: EmbeddingSet,
+    systems: Mapping[str, EmbeddingSet],
+    *,
+    paired: bool = False,
+    bootstrap: int = 0,
+    seed: int = 0,
+    workers: int | None = None,
+) -> Comparison:
+    """The systems ranked by their distance from the reference, with every difference's interval.
+
+    Differences come from a jackknife, or from ``bootstrap`` replicates if that is not 0. Each
+    replicate uses the same reference clips for all systems. ``paired``: the k-th clips of all
+    systems belong together, as for the same prompts. Intervals of scores come from a jackknife.
+    """
+    require_at_least(bootstrap, 0, "bootstrap")
+    require_at_least(seed, 0, "seed")
+    if len(systems) < 2:
+        raise UsageError("A comparison needs at least two systems.")
+    sizes = [len(side.files) for side in systems.values()]
+    if paired and len(set(sizes)) > 1:
+        raise UsageError(f"Paired systems need equal numbers of clips, not {sizes}.")
+    n, engine = len(reference.files), resolve_engine(metric.engine, workers)
+    distance = between_clips(metric, [reference, *systems.values()])
+    found: list[System] = []
+    start = 0
+    for (name, side), size in zip(systems.items(), sizes, strict=True):
+        measured = metric.measure(reference, side)
+        if measured.description:
+            logger.info("%s: %s", name, measured.description)
+        for note in measured.notes:
+            logger.warning("%s: %s", name, note)
+        interval = jackknife_interval(
+            _shifted(distance, start), n, size, score=measured.score, seed=seed, engine=engine
+        )
+        found.append(System(name, size, measured.score, interval, measured))
+        start += size
+    replicates = dict[str, FloatArray]()
+    if bootstrap:
+        columns = bootstrap_scores(
+            distance,
+            n,
+            sizes,
+            replicates=bootstrap,
+            paired=paired,
+            seed=seed,
+            engine=engine,
+        ).T
+        replicates = dict(zip(systems, columns, strict=True))
+
+    def difference(first: System, second: System) -> Difference:
+        if not bootstrap:
+            return jackknife_difference(first.interval, second.interval, paired=paired)
+        value = first.score - second.score
+        return bootstrap_difference(value, replicates[first.name], replicates[second.name])
+
+    found.sort(key=lambda system: system.score, reverse=metric.higher_is_better)
+    differences = {
+        (first.name, second.name): difference(first, second)
+        for first, second in permutations(found, 2)
+    }
+    mismatch = _name_mismatch(systems) if paired else ""
+    return Comparison(metric, n, tuple(found), differences, paired, seed, mismatch)
+
+
+def _name_mismatch(systems: Mapping[str, EmbeddingSet]) -> str:
+    """A sentence on the first paired clips of different names; empty if there are none."""
+    for clips in zip(*(side.files for side in systems.values()), strict=True):
+        if len({clip.stem for clip in clips}) > 1:
+            names = " and ".join(str(clip) for clip in clips)
+            return f"Clips are paired by their order, but their names differ: {names}, for example."
+    return ""
+
+
+def _shifted(distance: SubsetDistance, clips: int) -> SubsetDistance:
+    """The distance for a system whose clips start ``clips`` later in the pool."""
+    return lambda i, j: distance(i, j + clips)

@@ -1,0 +1,351 @@
+"""Scores two sets of clips by one metric, with statistics of the score."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypedDict
+
+import numpy as np
+
+from otadtk.embed import EmbeddingSet
+from otadtk.engine import Engine, resolve_engine
+from otadtk.errors import UsageError
+from otadtk.evaluation.pairs import PairedDistance, paired_distance, pairs_by_name
+from otadtk.metrics import AudioMetric, Measurement, PathLike
+from otadtk.metrics.verdicts import Groups
+from otadtk.statistics.designs import Design, Pairs, Strata
+from otadtk.statistics.excess import Excess, excess_score
+from otadtk.statistics.resampling import (
+    Floor,
+    IndexArray,
+    Interval,
+    Limit,
+    SubsetDistance,
+    extrapolate,
+    jackknife_interval,
+    permutation_floor,
+    require_at_least,
+)
+
+logger = logging.getLogger(__name__)
+
+SIGNIFICANT = 0.05
+"""Two sets differ if p is at most this."""
+_GOOD_FIT = 0.9
+"""Below this R² a fit in 1/N is not reliable."""
+
+
+class _Resampling(TypedDict):
+    """The seed of the replicates, and the engine that computes them."""
+
+    seed: int
+    engine: Engine
+
+
+@dataclass(frozen=True)
+class StatisticsRequest:
+    """Which statistics to compute; ``null`` is the number of permutations, 0 for no floor."""
+
+    null: int = 0
+    interval: bool = False
+    limit: bool = False
+    excess: bool = False
+    seed: int = 0
+    design: Design | None = None
+    """Which clips may change places for the floor; ``None`` for any."""
+    paired: bool = False
+    """Whether the distance of the design's pairs is computed too."""
+    enough: int | None = None
+    """Stop the permutations once so many scored at least as much as the sets."""
+
+    def __post_init__(self) -> None:
+        require_at_least(self.null, 0, "null")
+        require_at_least(self.seed, 0, "seed")
+
+    def __bool__(self) -> bool:
+        return self.null > 0 or self.interval or self.limit or self.excess
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Floor, interval, limit, excess and paired distance; ``None`` if not asked for."""
+
+    floor: Floor | None = None
+    interval: Interval | None = None
+    limit: Limit | None = None
+    excess: Excess | None = None
+    paired: PairedDistance | None = None
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The score of two sets by one metric, with its statistics."""
+
+    metric: AudioMetric
+    measurement: Measurement
+    reference: EmbeddingSet
+    evaluated: EmbeddingSet
+    statistics: Statistics
+    seconds: float
+    """Wall-clock time of the distance, without embedding and statistics."""
+
+    @property
+    def score(self) -> float:
+        """The distance."""
+        return self.measurement.score
+
+    @property
+    def label(self) -> str:
+        """The metric as printed; says so if the score is approximate or not converged."""
+        converged = self.measurement.converged
+        return self.metric.label if converged else f"{self.metric.label}, not converged"
+
+    def headline(self) -> str:
+        """The score in one line, with its floor if that was computed."""
+        values, floor = self.measurement.values, self.statistics.floor
+        named = ", ".join(f"{name} {value:.6f}" for name, value in values.items())
+        line = f"{self.label}: {named or f'{self.score:.6f}'}"
+        if floor is None:
+            return line
+        above, ratio = self.score - floor.mean, floor.ratio(self.score)
+        where = f"{abs(above):.6f} {'above' if above >= 0 else 'below'} its floor {floor.mean:.6f}"
+        times = f", {ratio:.2f} times it" if ratio is not None else ""
+        return f"{line}  ({where}{times}, p = {floor.p_value:.3g})"
+
+    def details(self) -> list[str]:
+        """One line per statistic."""
+        lines, found = [], self.statistics
+        if found.floor is not None:
+            floor = found.floor
+            within = {"free": "", "strata": " within groups", "pairs": " within pairs"}
+            lines.append(
+                f"floor: 95 % of {_permutations(floor)}{within[floor.design]} score "
+                f"{floor.low:.6f} to {floor.high:.6f}"
+            )
+        if found.interval is not None:
+            interval = found.interval
+            lines.append(
+                f"95 % interval: {interval.low:.6f} to {interval.high:.6f} (jackknife, "
+                f"{len(interval.without.reference.groups)} and "
+                f"{len(interval.without.evaluated.groups)} groups)"
+            )
+        if found.limit is not None:
+            limit = found.limit
+            lines.append(
+                f"limit: {limit.value:.6f} for infinitely many clips (fit in 1/N over "
+                f"{len(limit.sizes)} sizes from {limit.sizes[0]}, R² {limit.r_squared:.3f})"
+            )
+        if found.excess is not None:
+            excess = found.excess
+            lines.append(
+                f"excess: {excess.value:.6f} over samples of one distribution (95 % interval "
+                f"{excess.low:.6f} to {excess.high:.6f}, {excess.splits} splits into halves of "
+                f"{excess.clips} clips)"
+            )
+        if found.paired is not None:
+            paired = found.paired
+            lines.append(
+                f"paired distance: {paired.mean:.6f}, the mean over {len(paired.costs)} pairs (95 % "
+                f"interval {paired.low:.6f} to {paired.high:.6f})"
+            )
+        return [*lines, *self._verdict_lines()]
+
+    def _verdict_lines(self) -> list[str]:
+        """What the verdicts on single clips say, one line each."""
+        diagnostics = self.measurement.diagnostics
+        if diagnostics is None or diagnostics.judgement is None:
+            return []
+        lines = []
+        evaluated, reference = diagnostics.judgement.evaluated, diagnostics.judgement.reference
+        if evaluated is not None and evaluated.possible:
+            spoilt, share = evaluated.spoilt, evaluated.spoilt.share
+            lines.append(f"verdict: {evaluated.sentence()}")
+            lines.append(
+                f"some clips are spoilt: p = {spoilt.p_value:.2g}; share {100 * share.estimate:.0f} "
+                f"% (95 % interval {100 * share.low:.0f} to {100 * share.high:.0f} %)"
+            )
+        if reference is not None and reference.bad.any():
+            count = int(reference.bad.sum())
+            lines.append(
+                f"{count} of {len(reference.p)} reference clips {'is' if count == 1 else 'are'} "
+                f"missed by the evaluated set (at most {100 * reference.fdr:g} % of these by chance)"
+            )
+        return lines
+
+    def notes(self) -> list[str]:
+        """Caveats of the statistics, one sentence each."""
+        notes, found, name = [], self.statistics, self.metric.name
+        n, m = len(self.reference.files), len(self.evaluated.files)
+        if found.floor is not None:
+            least = 1.0 / (1 + found.floor.replicates)
+            if least > SIGNIFICANT:
+                notes.append(
+                    f"{_permutations(found.floor)} cannot give a p below {least:.3g}; take 200."
+                )
+            elif found.floor.p_value > SIGNIFICANT:
+                notes.append(
+                    f"{name} cannot tell the sets apart at N = {n}, M = {m}: two samples of one "
+                    f"distribution score as much (p = {found.floor.p_value:.3g}); compare more "
+                    f"clips before you rank by this score."
+                )
+        if found.limit is not None and self.metric.unbiased:
+            notes.append(
+                f"{name} is unbiased at every N, so a fit in 1/N adds nothing: the score itself "
+                f"is the estimate for infinitely many clips."
+            )
+        elif found.limit is not None and found.limit.r_squared < _GOOD_FIT:
+            notes.append(
+                f"The scores of {name} are not linear in 1/N (R² {found.limit.r_squared:.2f}): "
+                f"do not rely on the limit."
+            )
+        return notes
+
+    def remarks(self) -> list[str]:
+        """What could not be computed, and what that would need."""
+        diagnostics = self.measurement.diagnostics
+        judgement = diagnostics.judgement if diagnostics is not None else None
+        if judgement is None:
+            return []
+        if judgement.evaluated is None:
+            return ["no verdicts on single clips: they need at least 2 reference clips"]
+        short = judgement.evaluated.shortage()
+        return [] if short is None else [short]
+
+
+def _permutations(floor: Floor) -> str:
+    return f"{floor.replicates} permutation{'' if floor.replicates == 1 else 's'}"
+
+
+def embed_once(metrics: Sequence[AudioMetric], source: PathLike) -> list[EmbeddingSet]:
+    """The embedded set for each metric; metrics with the same features use one set."""
+    sets: dict[str, EmbeddingSet] = {}
+    for metric in metrics:
+        if metric.spec.fingerprint not in sets:
+            sets[metric.spec.fingerprint] = metric.embed(source)
+    return [sets[metric.spec.fingerprint] for metric in metrics]
+
+
+def evaluate(
+    metric: AudioMetric,
+    reference: PathLike | EmbeddingSet,
+    evaluated: PathLike | EmbeddingSet,
+    *,
+    null: int = 0,
+    interval: bool = False,
+    limit: bool = False,
+    excess: bool = False,
+    fdr: float | None = None,
+    groups: Groups | None = None,
+    paired: bool = False,
+    design: Design | None = None,
+    seed: int = 0,
+    workers: int | None = None,
+) -> Evaluation:
+    """The metric's score of two folders or embedded sets, with the requested statistics.
+
+    ``null`` permutations give the floor and a p-value, ``interval`` a 95 % interval of the
+    expected score at this N and M, ``limit`` the score for infinitely many clips, ``excess`` the
+    excess over samples of one distribution. ``fdr`` adds verdicts on single clips (OTAD), of which
+    it bounds the expected share of false alarms.
+
+    ``groups`` are those of the reference and of the evaluated clips: permutations stay within them,
+    and verdicts compare a clip with its own group. ``paired`` says that clips of equal names belong
+    together: permutations swap partners only. ``design`` is any other design of permutations.
+
+    >>> from otadtk import OTAD, evaluate
+    >>> result = evaluate(OTAD("yamnet"), "real/", "generated/", null=200)  # doctest: +SKIP
+    >>> result.score, result.statistics.floor.p_value  # doctest: +SKIP
+    """
+    request = StatisticsRequest(null, interval, limit, excess, seed)  # checked before any work
+    if not isinstance(reference, EmbeddingSet):
+        reference = metric.embed(reference, workers=workers)
+    if not isinstance(evaluated, EmbeddingSet):
+        evaluated = metric.embed(evaluated, workers=workers)
+    started = time.perf_counter()
+    measurement = metric.measure(reference, evaluated)
+    seconds = time.perf_counter() - started
+    for note in measurement.notes:
+        logger.warning("%s", note)
+    engine = resolve_engine(metric.engine, workers)
+    if fdr is not None and measurement.diagnostics is not None:
+        judged = measurement.diagnostics.judged(fdr, groups=groups, seed=seed, engine=engine)
+        measurement = replace(measurement, diagnostics=judged)
+    if paired and design is None:
+        design = pairs_by_name(reference, evaluated)
+    elif design is None and groups is not None:
+        design = Strata((*groups[0], *groups[1]))
+    request = replace(request, design=design, paired=paired)
+    found = statistics_of(
+        metric, reference, evaluated, request, score=measurement.score, engine=engine
+    )
+    return Evaluation(metric, measurement, reference, evaluated, found, seconds)
+
+
+def statistics_of(
+    metric: AudioMetric,
+    reference: EmbeddingSet,
+    evaluated: EmbeddingSet,
+    request: StatisticsRequest,
+    *,
+    score: float,
+    engine: Engine,
+) -> Statistics:
+    """The statistics of a metric on two embedded sets, all from one pool of their clips."""
+    paired = None
+    if request.paired and isinstance(request.design, Pairs) and reference.frames is None:
+        paired = paired_distance(metric.ground, reference, evaluated, request.design.pairs)
+    if not request:
+        return Statistics(paired=paired)
+    n, m = len(reference.files), len(evaluated.files)
+    distance = between_clips(metric, [reference, evaluated])
+    how: _Resampling = {"seed": request.seed, "engine": engine}
+    floor = interval = limit = excess = None
+    if request.null > 0:
+        floor = permutation_floor(
+            distance,
+            n,
+            m,
+            replicates=request.null,
+            design=request.design,
+            enough=request.enough,
+            **how,
+        )
+    if request.interval:
+        interval = jackknife_interval(distance, n, m, score=score, **how)
+    if request.limit:
+        limit = extrapolate(distance, n, m, **how)
+    if request.excess:
+        excess = excess_score(distance, n, m, **how)
+    return Statistics(floor, interval, limit, excess, paired)
+
+
+def between_clips(metric: AudioMetric, sets: Sequence[EmbeddingSet]) -> SubsetDistance:
+    """The metric's distance between subsets of the clips of all sets, one set after the other.
+
+    If frames are compared, a clip is drawn or left out with all of its frames, because the frames
+    of a clip are not independent.
+    """
+    for other in sets[1:]:
+        metric.points(sets[0], other)
+    if any(side.moments_only for side in sets):
+        raise UsageError("Statistics need the clips themselves, not their mean and covariance.")
+    distance = metric.between(np.concatenate([side.points for side in sets]))
+    if sets[0].frames is None:
+        return distance
+    if any(sum(side.frame_counts) != len(side.points) for side in sets):
+        raise UsageError(
+            "Statistics draw clips with all their frames, but these sets do not say which clip each "
+            "frame belongs to."
+        )
+    counts = np.concatenate([side.frame_counts for side in sets])
+    ends = np.cumsum(counts)
+    frames = [np.arange(end - count, end) for end, count in zip(ends, counts, strict=True)]
+
+    def between(i: IndexArray, j: IndexArray) -> float:
+        first, second = (np.concatenate([frames[clip] for clip in side]) for side in (i, j))
+        return distance(first, second)
+
+    return between

@@ -1,0 +1,57 @@
+"""The record of a run. The JSON document and the page show it and compute nothing again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from otadtk.evaluation.audit import PairAudit
+from otadtk.evaluation.compare import Comparison
+from otadtk.evaluation.evaluate import Evaluation
+from otadtk.metrics.diagnostics import OTADDiagnostics
+
+PathLike = str | Path
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """The command, seed and device of a run."""
+
+    command: str | None = None
+    """The command line."""
+    seed: int = 0
+    device: str = "cpu"
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreRun:
+    """Two sets, audited once and scored by one metric or several."""
+
+    reference: PathLike
+    evaluated: PathLike
+    evaluations: tuple[Evaluation, ...]
+    audit: PairAudit
+    provenance: Provenance
+
+    def with_costs(self) -> tuple[Evaluation, OTADDiagnostics] | None:
+        """The first evaluation with costs of single clips, and its diagnostics."""
+        for evaluation in self.evaluations:
+            if evaluation.measurement.diagnostics is not None:
+                return evaluation, evaluation.measurement.diagnostics
+        return None
+
+    def other_scores(self, shown: Evaluation) -> dict[str, float]:
+        """The scores of the other metrics, by name."""
+        return {e.metric.name: e.score for e in self.evaluations if e is not shown}
+
+
+@dataclass(frozen=True, eq=False)
+class ComparisonRun:
+    """Several systems, audited once and compared by one metric or several."""
+
+    reference: PathLike
+    systems: Mapping[str, PathLike]
+    comparisons: tuple[Comparison, ...]
+    audits: Mapping[str, PairAudit]
+    provenance: Provenance

@@ -1,0 +1,1 @@
+"""Files: written atomically, sealed with a checksum, or on a remote file system."""

@@ -1,0 +1,222 @@
+"""What a distance says beyond one number: its floor, its p-value, its interval, its limit.
+
+Every function takes the distance between two subsets of one pool of clips, in which the n
+reference clips come first and the m evaluated clips after them. It draws with a seed, and an engine
+computes the distances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from otadtk.engine import Engine
+from otadtk.errors import UsageError
+from otadtk.statistics.designs import Design, Free
+from otadtk.statistics.jackknife import TAIL, Draw, Without, limits, scores_without, variance_of
+
+IndexArray = NDArray[np.intp]
+FloatArray = NDArray[np.float64]
+SubsetDistance = Callable[[IndexArray, IndexArray], float]
+
+_TIE = 1e-6
+"""Relative difference below which two scores are one score, computed twice."""
+_BATCH = 20
+"""Permutations between two looks at a sequential p-value."""
+
+
+@dataclass(frozen=True)
+class Floor:
+    """What two samples of one distribution score at this N and M, and how unlikely that is here."""
+
+    mean: float
+    low: float
+    high: float
+    """2.5 % and 97.5 % quantiles of the scores under the null."""
+    deviation: float
+    """Standard deviation of the scores under the null."""
+    p_value: float
+    """Probability of a score at least as large as the observed one if the sets were exchangeable."""
+    replicates: int
+    """Permutations that were computed."""
+    seed: int
+    scores: tuple[float, ...] = field(repr=False)
+    """The scores under the null."""
+    design: str = "free"
+    """Which clips changed places: any ("free"), within "strata", or within "pairs"."""
+
+    def ratio(self, score: float) -> float | None:
+        """The score over the floor; None where the floor is about zero, as KAD's is."""
+        return score / self.mean if self.low > 0 else None
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A 95 % interval of the expected score at this N and M, by a grouped two-sample jackknife."""
+
+    score: float
+    low: float
+    high: float
+    deviation: float
+    """Standard deviation of the score over samples of this size."""
+    freedom: int
+    """Degrees of freedom of the t distribution behind the interval."""
+    groups: int
+    seed: int
+    without: Without = field(repr=False)
+    """The scores without one and two groups of clips."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The score that a fit in 1/N gives for infinitely many clips."""
+
+    value: float
+    slope: float
+    r_squared: float
+    sizes: tuple[int, ...]
+    scores: tuple[float, ...]
+    """The mean score of subsets of each size."""
+    seed: int
+
+
+def permutation_floor(
+    distance: SubsetDistance,
+    n: int,
+    m: int,
+    *,
+    replicates: int = 200,
+    design: Design | None = None,
+    enough: int | None = None,
+    seed: int = 0,
+    engine: Engine,
+) -> Floor:
+    """The floor at this N and M: the distance after clips changed places as the design allows.
+
+    p = (1 + #{permuted ≥ observed}) / (1 + replicates). After ``enough`` permuted scores that are
+    as large as the observed one, no more are drawn, and p = enough / permutations until then
+    (Besag and Clifford, Sequential Monte Carlo p-values, Biometrika 78, 1991): it is as exact, and
+    a large p is known early.
+    """
+    require_at_least(replicates, 1, "replicates")
+    require_at_least(seed, 0, "seed")
+    chosen = design if design is not None else Free(n + m)
+    rng = np.random.default_rng(seed)
+
+    def score(order: IndexArray) -> float:
+        return distance(order[:n], order[n:])
+
+    observed = float(_map(score, [np.arange(n + m)], engine, "floor")[0])
+    scores = np.empty(0)
+    p_value = None
+    while p_value is None and len(scores) < replicates:
+        count = replicates if enough is None else _BATCH
+        orders = [chosen.draw(rng) for _ in range(min(count, replicates - len(scores)))]
+        scores = np.concatenate([scores, _map(score, orders, engine, "floor")])
+        as_large = np.flatnonzero(scores >= observed - _TIE * abs(observed))
+        if enough is not None and len(as_large) >= enough:
+            p_value = enough / (1 + int(as_large[enough - 1]))
+    if p_value is None:
+        p_value = (1 + len(as_large)) / (1 + len(scores))
+    low, high = np.quantile(scores, [TAIL, 1.0 - TAIL])
+    return Floor(
+        mean=float(scores.mean()),
+        low=float(low),
+        high=float(high),
+        deviation=float(scores.std(ddof=1)) if len(scores) > 1 else 0.0,
+        p_value=p_value,
+        replicates=len(scores),
+        seed=seed,
+        design=chosen.name,
+        scores=tuple(scores.tolist()),
+    )
+
+
+def jackknife_interval(
+    distance: SubsetDistance,
+    n: int,
+    m: int,
+    *,
+    groups: int = 20,
+    seed: int = 0,
+    score: float | None = None,
+    engine: Engine,
+) -> Interval:
+    """The 95 % interval of a score whose variance is that of a corrected grouped jackknife.
+
+    The clips of a side are dealt into groups; leaving each group out in turn, and some two groups
+    together, shows how much the score owes to chance. Unlike a bootstrap no clip is drawn twice,
+    which would lower distances within a set and bias transport and kernel scores alike.
+    ``score`` is that of all clips, where it is known already.
+    """
+    require_at_least(groups, 3, "groups")
+    require_at_least(seed, 0, "seed")
+
+    def scores(draws: Sequence[Draw]) -> FloatArray:
+        return _map(lambda draw: distance(*draw), draws, engine, "interval")
+
+    score, without = scores_without(n, m, groups, seed, scores, whole=score)
+    estimate = variance_of(score, without)
+    freedom = len(without.reference.groups) + len(without.evaluated.groups) - 2
+    low, high = limits(score, estimate, estimate.slope, freedom)
+    return Interval(score, low, high, estimate.variance**0.5, freedom, groups, seed, without)
+
+
+def extrapolate(
+    distance: SubsetDistance,
+    n: int,
+    m: int,
+    *,
+    points: int = 12,
+    seed: int = 0,
+    engine: Engine,
+) -> Limit:
+    """The intercept of a straight line through the scores of seeded subsets against 1/N.
+
+    The score of a size is the mean over as many disjoint subsets of that size as there are: those
+    of small ones vary most, and all points of the line are then about equally exact.
+    """
+    from scipy.stats import linregress
+
+    require_at_least(seed, 0, "seed")
+    most = min(n, m)
+    least = max(2, most // 5)
+    if most - least < 3:
+        raise UsageError(f"Extrapolation needs at least 6 clips a side, not {most}.")
+    rng = np.random.default_rng(seed)
+    sizes = np.unique(np.linspace(least, most, max(3, points)).astype(int)).tolist()
+    draws: list[tuple[IndexArray, IndexArray]] = []
+    for size in sizes:
+        x, y = rng.permutation(n), n + rng.permutation(m)
+        starts = range(0, most - size + 1, size)
+        draws += [(x[start : start + size], y[start : start + size]) for start in starts]
+    values = _map(lambda draw: distance(*draw), draws, engine, "limit")
+    drawn = np.array([len(x) for x, _ in draws])
+    scores = np.array([values[drawn == size].mean() for size in sizes])
+    line = linregress(1.0 / np.asarray(sizes), scores)
+    return Limit(
+        float(line.intercept),
+        float(line.slope),
+        float(np.nan_to_num(line.rvalue**2)),
+        tuple(sizes),
+        tuple(scores.tolist()),
+        seed,
+    )
+
+
+def _map(
+    function: Callable[..., float], items: Sequence[object], engine: Engine, title: str
+) -> FloatArray:
+    """The values of the items in order; each thread computes with one torch thread."""
+    return np.array(engine.map(lambda: function, items, title=title, unit="score"), dtype=float)
+
+
+def require_at_least(value: int, least: int, name: str) -> None:
+    """Refuse a number that is too small, by its name."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise UsageError(f"{name} must be a whole number, not {value!r}.")
+    if value < least:
+        raise UsageError(f"{name} must be at least {least}, not {value}.")
