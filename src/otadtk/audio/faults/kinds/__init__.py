@@ -1,0 +1,1 @@
+"""The kinds of fault, one module for each family."""
