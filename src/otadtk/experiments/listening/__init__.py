@@ -1,0 +1,1 @@
+"""Listening tests: how far distances agree with what listeners said."""

@@ -1,0 +1,1 @@
+"""Layouts in which listening tests come: general CSV, results of webMUSHRA, matrices."""
