@@ -1,0 +1,70 @@
+"""Which faults the clips get for the perceptual variant, and what its network should say of them."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from otadtk.audio.faults import FAMILIES, FAULTS, Chain, Step, draw_chain
+from otadtk.training.datasets import LabelledClip
+from otadtk.training.split import Mask
+from otadtk.training.versions import ALWAYS, CLEAN, Version
+
+NAMES = tuple(FAMILIES)
+"""The families, in the order of the network's outputs."""
+UNHEARD = frozenset({"polarity"})
+"""Kinds that nobody hears on their own: the network is not asked to find them."""
+VALIDATION_STRENGTH = 0.75
+_TRAINING_STRENGTHS = (0.1, 1.0)
+_FAMILY = {kind: family for family, kinds in FAMILIES.items() for kind in kinds}
+
+
+def training_plan(clips: Sequence[LabelledClip], chosen: Mask, seed: int) -> list[Version]:
+    """Three versions of every chosen clip: two kinds in turn, and a random chain of up to three."""
+    kinds = sorted(FAULTS)
+    plan = []
+    for turn, index in enumerate(np.flatnonzero(chosen).tolist()):
+        rng = _generator(clips[index], seed)
+        for k in (2 * turn, 2 * turn + 1):
+            step = Step(kinds[k % len(kinds)], float(rng.uniform(*_TRAINING_STRENGTHS)))
+            plan.append(Version.of_chain(index, (step,)))
+        chain = draw_chain(rng, strengths=_TRAINING_STRENGTHS)
+        plan.append(Version.of_chain(index, chain))
+    return plan
+
+
+def validation_plan(clips: Sequence[LabelledClip], held_out: Mask, seed: int) -> list[Version]:
+    """All clips clean; held-out ones with what the probes need, and with two kinds in turn."""
+    kinds = sorted(FAULTS)
+    plan = [Version(index, CLEAN, 0.0) for index in range(len(clips))]
+    for turn, index in enumerate(np.flatnonzero(held_out).tolist()):
+        rng = _generator(clips[index], seed)
+        plan += [Version(index, kind, float(rng.random())) for kind in ALWAYS]
+        for k in (2 * turn, 2 * turn + 1):
+            step = Step(kinds[k % len(kinds)], VALIDATION_STRENGTH)
+            plan.append(Version.of_chain(index, (step,)))
+    return plan
+
+
+def family_of(chain: Chain) -> str:
+    """The family of a chain of one fault; "" for any other."""
+    return _FAMILY[chain[0].kind] if len(chain) == 1 else ""
+
+
+def strengths(chains: Sequence[Chain]) -> NDArray[np.float32]:
+    """The greatest strength ``(n, families)`` of each family in each chain."""
+    found = np.zeros((len(chains), len(NAMES)), dtype=np.float32)
+    for row, chain in zip(found, chains, strict=True):
+        for step in chain:
+            if step.kind not in UNHEARD:
+                column = NAMES.index(_FAMILY[step.kind])
+                row[column] = max(row[column], step.strength)
+    return found
+
+
+def _generator(clip: LabelledClip, seed: int) -> np.random.Generator:
+    """Randomness that depends on the clip's name and the seed alone."""
+    return np.random.default_rng(zlib.crc32(f"{seed} {clip.label} {clip.path.name}".encode()))
