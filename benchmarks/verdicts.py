@@ -1,0 +1,223 @@
+"""Measures verdicts on single clips, floors by design, and the excess, on ESC-50 with faults.
+
+    python benchmarks/verdicts.py ESC50 alarms    false alarms and what is found
+    python benchmarks/verdicts.py ESC50 some      level and power of "some clips are bad"
+    python benchmarks/verdicts.py ESC50 level     level of the permutation tests, by design
+    python benchmarks/verdicts.py ESC50 excess    the excess of one distribution
+
+ESC50 is the folder of the published set. Reference and evaluated clips are drawn without replacement
+from its 2,000 clips, so that no evaluated clip has a twin in the reference, unless --twins asks for
+that. Spoilt clips have a fault of ``otadtk.audio.perturb`` at strength 0.5. Each part prints a table
+in Markdown; --runs, --sizes and --variants choose what is measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from otadtk.distances.clip_costs import clip_costs_between
+from otadtk.distances.subsets import transport_between
+from otadtk.distances.transport.couplings import TransportSettings
+from otadtk.embed.store import EmbeddingStore
+from otadtk.engine import LocalEngine
+from otadtk.experiments.data import Embedded, Space, clean_plan, read_clips
+from otadtk.statistics.designs import Design, Free, Pairs, Strata
+from otadtk.statistics.excess import excess_score
+from otadtk.statistics.ranking import auroc
+from otadtk.statistics.resampling import permutation_floor
+from otadtk.statistics.verdicts import Verdicts, judge_clips
+from otadtk.training.versions import Version
+
+KINDS = ("dropouts", "clipping", "loop", "band_limit", "noise", "clicks")
+STRENGTH = 0.5
+CLIPS_PER_KIND = 300
+ENGINE = LocalEngine(1)
+Array = np.ndarray
+
+
+@dataclass(frozen=True)
+class Bank:
+    """Clean clips and spoilt versions of some, in the space of one variant."""
+
+    space: Space
+    labels: Array
+    spoilt: Array
+    """The clips that have spoilt versions."""
+
+    def draw(
+        self, n: int, m: int, share: float, kind: str, seed: list[int], *, twins: bool = False
+    ) -> tuple[Array, Array, int]:
+        """The reference, the evaluated clips (the spoilt ones first), and how many are spoilt."""
+        rng = np.random.default_rng([*seed, n, m])
+        count = round(share * m)
+        bad = rng.permutation(self.spoilt)[:count]
+        clean = self.space.clean()
+        others = rng.permutation(np.setdiff1d(np.arange(len(clean)), bad))
+        reference, kept = others[:n], others[n : n + m - count]
+        if twins:  # every evaluated clip, the spoilt ones too, was made from a reference clip
+            kept = others[: m - count]
+            reference = np.concatenate([bad, others[: n - count]])
+        faults = self.space.degraded(bad, kind, STRENGTH) if count else clean[:0]
+        return clean[reference], np.concatenate([faults, clean[kept]]), count
+
+
+def load(folder: Path, variants: list[str]) -> dict[str, Bank]:
+    """The bank of each variant; embeddings come from the store once they were computed."""
+    data = read_clips(folder)
+    spoilt = np.sort(np.random.default_rng(17).permutation(len(data.clips))[:CLIPS_PER_KIND])
+    versions = tuple(Version(int(i), kind, STRENGTH) for kind in KINDS for i in spoilt)
+    embedded = Embedded(data, "yamnet", EmbeddingStore(None), engine=ENGINE)
+    plan = (*clean_plan(len(data.clips)), *versions)
+    return {name: Bank(embedded.space(plan, name), data.labels, spoilt) for name in variants}
+
+
+def judge(x: Array, y: Array, seed: int, fdr: float = 0.1) -> Verdicts:
+    costs = clip_costs_between(np.concatenate([x, y]), TransportSettings())
+    reference, evaluated = np.arange(len(x)), len(x) + np.arange(len(y))
+    return judge_clips(costs, reference, evaluated, fdr=fdr, seed=seed, engine=ENGINE)
+
+
+def measure_alarms(banks: dict[str, Bank], options: argparse.Namespace) -> None:
+    """The share of false alarms among the clips called bad, and the share of bad clips found."""
+    print(f"{options.runs} runs, 10 %, twins: {options.twins}\n")
+    print("| variant | N, M | spoilt | kind | false alarms | found | AUROC |")
+    print("|---|---|---|---|---|---|---|")
+    for name, bank in banks.items():
+        for n, m in options.sizes:
+            cases = [(0.0, "none"), *((options.share, kind) for kind in options.kinds)]
+            for share, kind in cases:
+                rates, found, areas = [], [], []
+                for run in range(options.runs):
+                    x, y, count = bank.draw(n, m, share, kind, [1, run], twins=options.twins)
+                    verdicts = judge(x, y, run)
+                    bad = verdicts.bad
+                    rates.append(bad[count:].sum() / max(1, bad.sum()))
+                    if count:
+                        found.append(bad[:count].mean())
+                        areas.append(auroc(np.arange(len(y)) < count, -verdicts.p))
+                error = np.std(rates) / np.sqrt(len(rates))
+                seen = f"{100 * np.mean(found):.0f} %" if found else "–"
+                area = f"{np.mean(areas):.3f}" if areas else "–"
+                print(
+                    f"| {name} | {n}, {m} | {100 * share:g} % | {kind} | "
+                    f"{100 * np.mean(rates):.1f} ± {100 * error:.1f} % | {seen} | {area} |",
+                    flush=True,
+                )
+
+
+def measure_some(banks: dict[str, Bank], options: argparse.Namespace) -> None:
+    """How often "some clips are bad" is said at 5 %, of unspoilt and of spoilt sets."""
+    print(f"{options.runs} runs; the interval is that of the share of spoilt clips\n")
+    print("| variant | N, M | spoilt | kind | p ≤ 0.05 | interval contains the share |")
+    print("|---|---|---|---|---|---|")
+    for name, bank in banks.items():
+        for n, m in options.sizes:
+            for share, kind in [(0.0, "none"), *((options.share, k) for k in options.kinds)]:
+                said, inside = [], []
+                for run in range(options.runs):
+                    x, y, count = bank.draw(n, m, share, kind, [2, run])
+                    spoilt = judge(x, y, run).spoilt
+                    said.append(spoilt.p_value <= 0.05)
+                    inside.append(spoilt.share.low <= count / m <= spoilt.share.high)
+                print(
+                    f"| {name} | {n}, {m} | {100 * share:g} % | {kind} | "
+                    f"{100 * np.mean(said):.1f} % | {100 * np.mean(inside):.1f} % |",
+                    flush=True,
+                )
+
+
+def designed(bank: Bank, kind: str, clips: int, rng: np.random.Generator) -> tuple[Array, Design]:
+    """A pool of two sets that are alike under their design, and the design."""
+    clean, pool = bank.space.clean(), 2 * clips
+    if kind == "free":
+        return clean[rng.permutation(len(clean))[:pool]], Free(pool)
+    if kind == "strata":  # the same categories in equal numbers on both sides
+        chosen = rng.permutation(np.unique(bank.labels))[: clips // 5]
+        rows = [rng.permutation(np.flatnonzero(bank.labels == label))[:10] for label in chosen]
+        order = np.concatenate([*(row[:5] for row in rows), *(row[5:] for row in rows)])
+        return clean[order], Strata(tuple(bank.labels[order].tolist()))
+    rows = rng.permutation(len(clean))[:clips]  # two equally noisy copies of every clip
+    noise = 0.3 * rng.normal(size=(2, clips, clean.shape[1])) * clean.std(axis=0)
+    copies = np.concatenate([clean[rows] + noise[0], clean[rows] + noise[1]])
+    pairs = tuple((k, clips + k) for k in range(clips))
+    return copies.astype(np.float32), Pairs(pool, pairs)
+
+
+def measure_level(banks: dict[str, Bank], options: argparse.Namespace) -> None:
+    """How often each permutation test rejects at 5 % where its design holds."""
+    clips = options.sizes[0][0]
+    print(f"{options.runs} runs, N = M = {clips}, 59 permutations, OTAD\n")
+    print("| variant | design | rejected at 5 % |")
+    print("|---|---|---|")
+    for name, bank in banks.items():
+        for kind in ("free", "strata", "pairs"):
+            rejected = []
+            for run in range(options.runs):
+                pool, design = designed(bank, kind, clips, np.random.default_rng([3, run]))
+                distance = transport_between(pool, TransportSettings())
+                n = len(pool) // 2
+                floor = permutation_floor(
+                    distance, n, n, replicates=59, design=design, enough=10, seed=run,
+                    engine=ENGINE,
+                )  # fmt: skip
+                rejected.append(floor.p_value <= 0.05)
+            print(f"| {name} | {kind} | {100 * np.mean(rejected):.1f} % |", flush=True)
+
+
+def measure_excess(banks: dict[str, Bank], options: argparse.Namespace) -> None:
+    """The mean excess of two samples of one distribution, and how often its interval contains 0."""
+    print("| variant | N = M | runs | mean excess | its standard error | interval contains 0 |")
+    print("|---|---|---|---|---|---|")
+    for name, bank in banks.items():
+        for n, m in options.sizes:
+            values, inside = [], []
+            for run in range(options.runs):
+                x, y, _ = bank.draw(n, m, 0.0, "none", [4, run])
+                distance = transport_between(np.concatenate([x, y]), TransportSettings())
+                found = excess_score(distance, n, m, seed=run, engine=ENGINE)
+                values.append(found.value)
+                inside.append(found.low <= 0.0 <= found.high)
+            error = np.std(values, ddof=1) / np.sqrt(len(values))
+            print(
+                f"| {name} | {n} | {len(values)} | {np.mean(values):.4f} | {error:.4f} | "
+                f"{100 * np.mean(inside):.0f} % |",
+                flush=True,
+            )
+
+
+PARTS = {
+    "alarms": measure_alarms,
+    "some": measure_some,
+    "level": measure_level,
+    "excess": measure_excess,
+}
+
+
+def size(text: str) -> tuple[int, int]:
+    """N or N,M."""
+    first, _, second = text.partition(",")
+    return int(first), int(second or first)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("folder", type=Path, help="ESC-50 as published")
+    parser.add_argument("part", choices=PARTS)
+    parser.add_argument("--runs", type=int, default=200)
+    parser.add_argument("--sizes", type=size, nargs="+", default=[(200, 200)], metavar="N,M")
+    parser.add_argument("--variants", nargs="+", default=["artifact"])
+    parser.add_argument("--kinds", nargs="*", default=list(KINDS[:2]), choices=KINDS)
+    parser.add_argument("--share", type=float, default=0.1)
+    parser.add_argument("--twins", action="store_true")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    PARTS[options.part](load(options.folder, options.variants), options)
+
+
+if __name__ == "__main__":
+    main()

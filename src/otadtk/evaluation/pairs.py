@@ -1,0 +1,100 @@
+"""Clips of two sets that belong together: found by name, noticed as twins, and compared."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from otadtk.embed import EmbeddingSet
+from otadtk.errors import UsageError
+from otadtk.metrics.ground import GroundMetric
+from otadtk.statistics.designs import Pairs, pair_by_name
+
+Places = tuple[tuple[int, int], ...]
+"""Places in the pool of both sets: of a reference clip and of its evaluated partner."""
+
+_MOST = 0.8
+"""The share of clips with a partner of the same name from which on names may mean twins."""
+_NEAREST = 0.5
+"""The share of these whose partner is also the nearest reference clip from which on they do."""
+
+
+@dataclass(frozen=True)
+class PairedDistance:
+    """The mean cost of the pairs in the ground metric, with a 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+    files: tuple[str, ...] = field(repr=False)
+    """The evaluated clip of each pair."""
+    costs: tuple[float, ...] = field(repr=False)
+    """The squared distance of each pair."""
+
+
+def paired_distance(
+    ground: GroundMetric, reference: EmbeddingSet, evaluated: EmbeddingSet, pairs: Places
+) -> PairedDistance:
+    """The squared distance of each evaluated clip from its own partner."""
+    from scipy.special import stdtrit
+
+    x, y = (ground.adapt_vectors(side.vectors).astype(float) for side in (reference, evaluated))
+    first, second = np.asarray(pairs).T
+    costs = np.square(x[first] - y[second - len(x)]).sum(axis=1)
+    mean, reach = float(costs.mean()), math.inf
+    if len(costs) > 1:
+        reach = float(stdtrit(len(costs) - 1, 0.975) * costs.std(ddof=1) / math.sqrt(len(costs)))
+    files = tuple(str(evaluated.files[j - len(x)]) for j in second)
+    return PairedDistance(mean, mean - reach, mean + reach, files, tuple(costs.tolist()))
+
+
+def pairs_by_name(reference: EmbeddingSet, evaluated: EmbeddingSet) -> Pairs:
+    """The design in which clips of equal names below their folders are partners."""
+    found = pair_by_name(_names(reference.files), _names(evaluated.files))
+    if not found:
+        raise UsageError("No clip of the two sets has the same name: nothing is paired.")
+    return Pairs(len(reference.files) + len(evaluated.files), found)
+
+
+def noticed_twins(reference: EmbeddingSet, evaluated: EmbeddingSet) -> Pairs | None:
+    """The pairs, if most clips have a partner of the same name that is nearest to them too.
+
+    Equal names alone mean little: two folders of 001.wav, 002.wav, … need not belong together.
+    """
+    names = _names(reference.files), _names(evaluated.files)
+    if any(len(set(side)) < len(side) for side in names):
+        return None
+    found = pair_by_name(names[0], names[1])
+    if len(found) < _MOST * max(len(names[0]), len(names[1])) or reference.moments_only:
+        return None
+    first, second = np.asarray(found).T
+    x, y = reference.vectors.astype(np.float64), evaluated.vectors.astype(np.float64)
+    nearest = _nearest(x, y[second - len(x)])
+    if float(np.mean(nearest == first)) < _NEAREST:
+        return None
+    return Pairs(len(x) + len(y), found)
+
+
+def _nearest(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.intp]:
+    """The place of the nearest x of every y."""
+    squares = np.square(x).sum(axis=1)
+    parts = [np.argmin(squares - 2.0 * rows @ x.T, axis=1) for rows in _blocks(y)]
+    return np.concatenate(parts)
+
+
+def _blocks(y: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+    return [y[start : start + 1024] for start in range(0, len(y), 1024)]
+
+
+def _names(files: Sequence[Path]) -> list[str]:
+    """The stems below the folder that the clips share: formats may differ."""
+    parents = [file.parent.parts for file in files]
+    shared = 0
+    while all(len(p) > shared and p[shared] == parents[0][shared] for p in parents):
+        shared += 1
+    return ["/".join((*p[shared:], f.stem)) for f, p in zip(files, parents, strict=True)]
