@@ -21,10 +21,13 @@ from otadtk.adapter.manifest import BUNDLED, KnownAdapter, known_adapter
 from otadtk.weights import cache_directory
 
 VARIANTS = ("agnostic", "native", "artifact", "perceptual", "raw")
+WITH_FEATURES = ("artifact", "perceptual")
+"""Variants that take features beside the embedding: they need the audio, or a pack with them."""
 
 __all__ = [
     "BUNDLED",
     "VARIANTS",
+    "WITH_FEATURES",
     "KnownAdapter",
     "default_variant",
     "find_adapter",
