@@ -71,7 +71,8 @@ def cache(
     for name in ("OTADTK_WEIGHTS", "OTADTK_OFFLINE", "OTADTK_CHECKPOINTS"):
         monkeypatch.delenv(name, raising=False)
     folder = tmp_path_factory.mktemp("cache")
-    monkeypatch.setenv("OTADTK_CACHE", str(folder))
+    for name in ("OTADTK_CACHE", "OTADTK_WEIGHTS_CACHE"):
+        monkeypatch.setenv(name, str(folder))
     (folder / "weights").mkdir()
     (folder / "weights" / converted_yamnet.name).symlink_to(converted_yamnet)
     return folder
