@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import pytest
 
 import otadtk.engine.ray.run
+from otadtk.files.atomic import TEMPORARY_PREFIX
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112 - Ray's 15 starves on a busy machine
@@ -114,9 +115,11 @@ def slow_encoder(tmp_path: Path, request: pytest.FixtureRequest) -> tuple[str, P
 
 @pytest.fixture
 def stored() -> Callable[[Path], dict[str, bytes]]:
-    """All that lies in a store, by name."""
+    """All that lies in a store, by name, without what a kill has left half written."""
 
     def read(root: Path) -> dict[str, bytes]:
-        return {str(p.relative_to(root)): p.read_bytes() for p in root.rglob("*") if p.is_file()}
+        files = [path for path in root.rglob("*") if path.is_file()]
+        whole = [path for path in files if not path.name.startswith(TEMPORARY_PREFIX)]
+        return {str(path.relative_to(root)): path.read_bytes() for path in whole}
 
     return read

@@ -60,7 +60,8 @@ def test_node_killed_while_embedding(
         )
         killer.join()
         assert engine.summary is not None
-        assert (filled.clips, filled.encoded, filled.bad) == (150, (150,), ())
+        assert (filled.clips, filled.bad) == (150, ())
+        assert 0 < filled.encoded[0] <= 150  # the dead node may have stored what it did not deliver
         assert engine.summary.retries > 0, "no node died at work"
         again = fill_store(
             tmp_path / "ref", [encoder], EmbeddingStore(tmp_path / "far"), engine=engine

@@ -43,9 +43,12 @@ def test_interrupted_run_is_continued(
     command = [sys.executable, "-m", "otadtk.cli.embeds", *work, str(far), *on_ray]
     pipe = subprocess.PIPE
     first = subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True)
-    until(lambda: len(list(far.rglob("*.clip"))) >= 10 or first.poll() is not None)
-    first.send_signal(signal.SIGINT)
-    _, errors = first.communicate(timeout=PATIENCE)
+    try:
+        until(lambda: len(list(far.rglob("*.clip"))) >= 10 or first.poll() is not None)
+        first.send_signal(signal.SIGINT)
+        _, errors = first.communicate(timeout=PATIENCE)
+    finally:
+        first.kill()
     assert first.returncode == 130
     assert "interrupted" in errors
     assert "Traceback" not in errors
