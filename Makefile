@@ -5,7 +5,7 @@
 # make lint    ruff and mypy
 # make bench   measure (DATA=folder of audio)
 # make experiments   the paper's experiments (DATA=ESC-50 as published; README has the rest)
-# make fuzz    mutated files for every reader, for FUZZ_SECONDS
+# make fuzz    odd files, options, arrays, names and packs, for FUZZ_SECONDS
 # make wheel   a wheel with the YAMNet weights and the published adapters inside, in dist/
 
 PYTHON ?= python3
@@ -86,7 +86,7 @@ experiments: setup
 	$(BIN)/otadtk-experiments page docs/results.md --out $(RESULTS)
 
 fuzz: setup
-	FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -W ignore -m tests.fuzzing
+	FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -W error -m tests.fuzzing
 
 wheel: setup
 	@rm -rf src/otadtk/bundled && mkdir src/otadtk/bundled

@@ -70,6 +70,7 @@ def cache(
     """A cache directory of the test's own, with the YAMNet weights in it."""
     for name in ("OTADTK_WEIGHTS", "OTADTK_OFFLINE", "OTADTK_CHECKPOINTS"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PYTHONWARNINGS", "error")  # in commands that are processes, as in this one
     folder = tmp_path_factory.mktemp("cache")
     for name in ("OTADTK_CACHE", "OTADTK_WEIGHTS_CACHE"):
         monkeypatch.setenv(name, str(folder))

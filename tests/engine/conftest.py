@@ -75,6 +75,7 @@ def cluster(started: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     import ray
 
     monkeypatch.setattr(otadtk.engine.ray.run, "_PATIENCE", PATIENCE)
+    monkeypatch.delenv("PYTHONWARNINGS")  # Ray's own processes warn
     while len(started.list_all_nodes()) < NODES:
         patiently(lambda: started.add_node(**NODE))
     started.wait_for_nodes(timeout=PATIENCE)
@@ -107,9 +108,7 @@ def slow_encoder(tmp_path: Path, request: pytest.FixtureRequest) -> tuple[str, P
     marks = tmp_path / "marks"
     marks.mkdir()
     file = tmp_path / "slow.py"
-    file.write_text(
-        SLOW_ENCODER.format(marks=str(marks), free=request.param, patience=PATIENCE)
-    )
+    file.write_text(SLOW_ENCODER.format(marks=str(marks), free=request.param, patience=PATIENCE))
     return f"{file}:Slow", marks
 
 

