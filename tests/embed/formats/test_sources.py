@@ -326,7 +326,7 @@ def test_parquet_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
     (tmp_path / "x.parquet").touch()
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(UsageError, match=r'pip install "otadtk\[parquet\]"'):
+    with pytest.raises(UsageError, match=r'pip install "otadtk-audio\[parquet\]"'):
         OTAD("logmel").embed(tmp_path / "x.parquet")
 
 

@@ -73,6 +73,6 @@ def _pyarrow() -> tuple[Any, Any]:
         from pyarrow import parquet
     except ImportError as error:
         raise UsageError(
-            'Parquet files need pyarrow, which is not installed: pip install "otadtk[parquet]".'
+            'Parquet files need pyarrow, which is not installed: pip install "otadtk-audio[parquet]".'
         ) from error
     return pyarrow, parquet
