@@ -5,6 +5,7 @@
 # make bench   measure (DATA=folder of audio)
 # make experiments   the paper's experiments (DATA=ESC-50 as published; README has the rest)
 # make fuzz    mutated files for every reader, for FUZZ_SECONDS
+# make long    ten thousand random problems for the error bar of the solver
 # make wheel   a wheel with the YAMNet weights and the published adapters inside, in dist/
 
 PYTHON ?= python3
@@ -15,7 +16,7 @@ PIP_QUIET := -q --disable-pip-version-check
 WORKERS ?= 2
 FUZZ_SECONDS ?= 60
 
-.PHONY: demo test setup lint bench experiments fuzz wheel clean
+.PHONY: demo test setup lint bench experiments fuzz long wheel clean
 .DEFAULT_GOAL := demo
 
 # The constraints pin torch: a plain `torch` may pull gigabytes of CUDA packages.
@@ -69,6 +70,9 @@ experiments: setup
 
 fuzz: setup
 	FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -W ignore -m tests.fuzzing
+
+long: setup
+	PROBLEMS=10000 $(BIN)/python -m pytest -q tests/distances/test_coverage.py
 
 wheel: setup
 	@rm -rf src/otadtk/bundled && mkdir src/otadtk/bundled
