@@ -22,7 +22,7 @@ def test_compare_and_methods(
     arguments = ["--metrics", "fad,kad", "--json", target]
     assert run(compare_main, "-m", "logmel", reference, far, near, *arguments, "--bootstrap") == 0
     out, err = capsys.readouterr()
-    assert f"{near}: 8 evaluated clips are in the reference too" in err
+    assert f"audit: {near}: 8 in the reference too" in err
     assert f"8 evaluated clips of {far}" in err
     rows = [line.split() for line in out.splitlines()]
     assert [row[:4] for row in rows[1:]] == [

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from otadtk.cli.shared.audit import describe_systems
+from otadtk.cli.shared.audit import describe
 from otadtk.cli.shared.common_options import positive_int, seed_number
 from otadtk.cli.shared.engine_options import chosen_engine
 from otadtk.cli.shared.execute import EXIT_CODES, execute
@@ -98,7 +98,7 @@ def _compare(options: argparse.Namespace, engine: Engine) -> None:
         sets = {name: embed_once(metrics, path) for name, path in systems.items()}
         if not audits:  # the sets are audited with the first model
             first = {name: found[0] for name, found in sets.items()}
-            audits = describe_systems(metrics[0], references[0], first)
+            audits = describe(metrics[0], references[0], first)
         for number, metric in enumerate(metrics):
             sides = {name: found[number] for name, found in sets.items()}
             comparison = compare(

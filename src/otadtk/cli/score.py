@@ -166,7 +166,7 @@ def _score(options: argparse.Namespace, engine: Engine) -> None:
     metrics = make_metrics(options, options.model, engine)
     references = embed_once(metrics, options.ref)
     evaluated = embed_once(metrics, options.eval)
-    audit = describe(metrics[0], references[0], evaluated[0])
+    audit = describe(metrics[0], references[0], {"evaluated": evaluated[0]})["evaluated"]
     check_tables(options, references[0].files, evaluated[0].files)
     design = choose_design(options, references[0], evaluated[0])
     if options.excess and design is not None and design.name == "pairs":
