@@ -271,7 +271,7 @@ def evaluate(
         logger.warning("%s", note)
     engine = resolve_engine(metric.engine, workers)
     if fdr is not None and measurement.diagnostics is not None:
-        judged = measurement.diagnostics.judged(fdr, groups=groups, seed=seed, engine=engine)
+        judged = measurement.diagnostics.judged(fdr, groups=groups, seed=seed)
         measurement = replace(measurement, diagnostics=judged)
     if paired and design is None:
         design = pairs_by_name(reference, evaluated)
@@ -299,8 +299,22 @@ def statistics_of(
         paired = paired_distance(metric.ground, reference, evaluated, request.design.pairs)
     if not request:
         return Statistics(paired=paired)
-    n, m = len(reference.files), len(evaluated.files)
     distance = between_clips(metric, [reference, evaluated])
+    sizes = len(reference.files), len(evaluated.files)
+    found = statistics_between(distance, *sizes, request, score=score, engine=engine)
+    return replace(found, paired=paired)
+
+
+def statistics_between(
+    distance: SubsetDistance,
+    n: int,
+    m: int,
+    request: StatisticsRequest,
+    *,
+    score: float,
+    engine: Engine,
+) -> Statistics:
+    """The requested statistics of a distance in a pool of n reference and m evaluated clips."""
     how: _Resampling = {"seed": request.seed, "engine": engine}
     floor = interval = limit = excess = None
     if request.null > 0:
@@ -319,7 +333,7 @@ def statistics_of(
         limit = extrapolate(distance, n, m, **how)
     if request.excess:
         excess = excess_score(distance, n, m, **how)
-    return Statistics(floor, interval, limit, excess, paired)
+    return Statistics(floor, interval, limit, excess)
 
 
 def between_clips(metric: AudioMetric, sets: Sequence[EmbeddingSet]) -> SubsetDistance:
