@@ -4,6 +4,7 @@
     python benchmarks/verdicts.py ESC50 some      level and power of "some clips are bad"
     python benchmarks/verdicts.py ESC50 level     level of the permutation tests, by design
     python benchmarks/verdicts.py ESC50 excess    the excess of one distribution
+    python benchmarks/verdicts.py ESC50 epsilon   which ε tells sets apart best
 
 ESC50 is the folder of the published set. Reference and evaluated clips are drawn without replacement
 from its 2,000 clips, so that no evaluated clip has a twin in the reference, unless --twins asks for
@@ -229,11 +230,55 @@ def measure_excess(banks: dict[str, Bank], options: argparse.Namespace) -> None:
             )
 
 
+RELATIVE_EPSILONS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+
+
+def measure_epsilon(banks: dict[str, Bank], options: argparse.Namespace) -> None:
+    """How far above its floor OTAD is, in deviations of the floor, by ε over the median cost."""
+    n, m = options.sizes[0]
+    print(f"{options.runs} runs, N = {n}, M = {m}, 19 permutations: (score − floor) / deviation\n")
+    print("| variant | sets |" + "".join(f" {epsilon:g} |" for epsilon in RELATIVE_EPSILONS))
+    print("|---|---|" + "---|" * len(RELATIVE_EPSILONS))
+    for name, bank in banks.items():
+        for kind in ("half of the classes", *options.kinds):
+            heights = []
+            for run in range(options.runs):
+                if kind in KINDS:
+                    x, y, _ = bank.draw(n, m, 0.2, kind, [5, run])
+                else:
+                    x, y = half_of_the_classes(bank, n, m, np.random.default_rng([5, run]))
+                pool = bank.space.points[np.concatenate([x, y])]
+                heights.append([height(pool, n, m, each, run) for each in RELATIVE_EPSILONS])
+            cells = "".join(f" {mean:.1f} |" for mean in np.mean(heights, axis=0))
+            print(f"| {name} | {kind} |{cells}", flush=True)
+
+
+def half_of_the_classes(
+    bank: Bank, n: int, m: int, rng: np.random.Generator
+) -> tuple[Array, Array]:
+    """A reference of all classes and evaluated clips of half of them."""
+    rows, classes = bank.space.versions.rows(CLEAN), rng.permutation(np.unique(bank.labels))
+    order = rng.permutation(len(rows))
+    half = np.isin(bank.labels[order], classes[: len(classes) // 2])
+    evaluated = order[half][:m]
+    return rows[np.setdiff1d(order, evaluated, assume_unique=True)[:n]], rows[evaluated]
+
+
+def height(pool: Array, n: int, m: int, epsilon: float, seed: int) -> float:
+    """The score above its floor in deviations of the floor."""
+    squares = squares_between(pool.astype(np.float64))(np.arange(n), n + np.arange(m))
+    settings = TransportSettings(epsilon=epsilon * float(np.median(squares)))
+    distance = transport_between(pool, settings)
+    floor = permutation_floor(distance, n, m, replicates=19, seed=seed, engine=ENGINE)
+    return (distance(np.arange(n), n + np.arange(m)) - floor.mean) / floor.deviation
+
+
 PARTS = {
     "alarms": measure_alarms,
     "some": measure_some,
     "level": measure_level,
     "excess": measure_excess,
+    "epsilon": measure_epsilon,
 }
 
 

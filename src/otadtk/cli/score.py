@@ -37,6 +37,7 @@ from otadtk.cli.shared.score_csv import append_score, check_score_csv
 from otadtk.cli.shared.scoring import add_input_options, check_files, provenance
 from otadtk.cli.shared.worst_clips import print_detection, print_worst
 from otadtk.errors import NotConvergedError, UsageError
+from otadtk.metrics.entry import no_limit
 from otadtk.metrics.registry import get_metric
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ def _parser() -> argparse.ArgumentParser:
         "--extrapolate",
         "--inf",
         action="store_true",
-        help="the score for infinitely many clips, by a fit in 1/N",
+        help="the score for infinitely many clips, by a fit in 1/N (not of OTAD: see --excess)",
     )
     statistics.add_argument(
         "--seed", type=seed_number, help="seed of all random draws (default: 0)"
@@ -174,7 +175,7 @@ def _score(options: argparse.Namespace, engine: Engine) -> None:
             other,
             null=options.null or 0,
             interval=options.ci,
-            limit=options.extrapolate,
+            limit=options.extrapolate and metric.has_limit,
             excess=options.excess,
             paired=options.paired is not None,
             design=design,
@@ -227,6 +228,13 @@ def _check_combination(options: argparse.Namespace) -> None:
             if given:
                 raise UsageError(f"{flag} belongs to OTAD, the metric with costs of clips.")
     check_floor_options(options)
+    if options.extrapolate:
+        chosen = [get_metric(name) for name in chosen_metrics(options)]
+        without = [metric.name for metric in chosen if not metric.has_limit]
+        if len(without) == len(chosen):
+            raise UsageError(no_limit(without[0]))
+        for name in without:
+            logger.info("%s", no_limit(name))
     if options.excess and options.paired is not None:
         raise UsageError(
             "--excess compares halves of the sets, which --paired ties together; remove one of them."

@@ -15,6 +15,7 @@ from otadtk.engine import Engine, resolve_engine
 from otadtk.errors import UsageError
 from otadtk.evaluation.pairs import PairedDistance, paired_distance, pairs_by_name
 from otadtk.metrics import AudioMetric, Measurement, PathLike
+from otadtk.metrics.entry import no_limit
 from otadtk.metrics.verdicts import Groups
 from otadtk.statistics.designs import Design, Pairs, Strata
 from otadtk.statistics.excess import Excess, excess_score
@@ -260,6 +261,8 @@ def evaluate(
     >>> result.score, result.statistics.floor.p_value  # doctest: +SKIP
     """
     request = StatisticsRequest(null, interval, limit, excess, seed)  # checked before any work
+    if limit and not metric.has_limit:
+        raise UsageError(no_limit(metric.name))
     if not isinstance(reference, EmbeddingSet):
         reference = metric.embed(reference, workers=workers)
     if not isinstance(evaluated, EmbeddingSet):

@@ -68,8 +68,8 @@ def squares_between(points: FloatArray) -> Squares:
     norms = np.square(centred).sum(axis=1)
 
     def squares(i: IndexArray, j: IndexArray) -> FloatArray:
-        found = norms[i][:, None] + norms[j] - 2.0 * (centred[i] @ centred[j].T)
-        return np.maximum(found, 0.0)
+        found: FloatArray = norms[i][:, None] + norms[j] - 2.0 * (centred[i] @ centred[j].T)
+        return np.maximum(found, 0.0, out=found)
 
     return squares
 

@@ -8,6 +8,7 @@ that is like the reference has every rank with the same probability (docs/statis
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 
@@ -37,8 +38,8 @@ _HALVINGS = 3
 """How often the reference is halved for the statements on all clips together."""
 _SWAPPED_WORK = 2e9
 """N·M·(N + M) up to which every evaluated clip in turn joins the reference: 1,000 clips a side."""
-_MOST_PAIRS = 40_000_000
-"""Distances that are held at a time."""
+_MOST_PAIRS = 10_000_000
+"""Distances that are held at a time. Of larger sets every k-th reference clip charges the others."""
 
 
 def judge_clips(
@@ -85,7 +86,7 @@ def swaps(n: int, m: int) -> bool:
 
 def forecast_seconds(n: int, m: int) -> float:
     """About how long the verdicts on m clips take on one core, by the numbers of clips."""
-    held_out = 2e-8 * 2 * _HALVINGS * min(_MOST_PAIRS, n // 2 * (n // 2 + m))
+    held_out = 1.2e-7 * 2 * _HALVINGS * min(_MOST_PAIRS, n // 2 * (n // 2 + m))
     return held_out + (6e-11 * SWEEPS * n * m * (n + m) if swaps(n, m) else 0.0)
 
 
@@ -113,7 +114,8 @@ def _hold_out(
     """Evaluated clips among these reference clips, by what the rest of the reference charges."""
     n, (known, asked) = len(kinds[0]), (np.asarray(side, dtype=object) for side in kinds)
     pool = np.concatenate([held, n + np.arange(len(asked))])
-    rest = np.delete(np.arange(n), held)[: max(LEAST_REFERENCE, _MOST_PAIRS // len(pool))]
+    rest = np.delete(np.arange(n), held)
+    rest = rest[:: math.ceil(len(rest) * len(pool) / _MOST_PAIRS)]
     found = prices(squares(rest, pool))
     counts = np.zeros(len(asked), dtype=np.int64)
     for kind in set(asked):
