@@ -125,7 +125,7 @@ def test_diagnose(folders: Folders, tmp_path: Path, capsys: pytest.CaptureFixtur
     out = capsys.readouterr().out.splitlines()
     worst = OTAD("logmel", epsilon=2.0).diagnose(*folders).top_k(3)
     assert out[0].startswith("OTAD: ")
-    assert [line.split()[1] for line in out[3:]] == [str(file) for file, _ in worst]
+    assert [line.split()[2] for line in out[3:]] == [str(file) for file, _ in worst]
     with (tmp_path / "a" / "cj.csv").open(newline="") as file:
         rows = list(csv.reader(file))
     assert rows[0][:2] == ["file", "cj"]

@@ -86,9 +86,11 @@ class Verdicts:
         if found == 0:
             return f"none of {len(self.p)} {clips} is worse than chance allows (at {percent})"
         verb = "is" if found == 1 else "are"
+        proven = int(self.proven.sum())
+        by_proof = f"; {proven} by a proven bound" if 0 < proven < found else ""
         return (
             f"{found} of {len(self.p)} {clips} {verb} worse than chance allows (at most {percent} "
-            f"of these in expectation; {int(self.proven.sum())} by a proven bound)"
+            f"of these in expectation{by_proof})"
         )
 
     def shortage(self) -> str | None:
