@@ -178,4 +178,4 @@ def test_the_line_counts_each_kind(folders: tuple[Path, Path]) -> None:
     shutil.copy(folders[0] / "002.wav", folders[1] / "stolen.wav")
     shutil.copy(folders[0] / "002.wav", folders[0] / "again.wav")
     line = summary_line({"evaluated": audit_folders(*folders)})
-    assert line == "reference: 1 exact copies; evaluated: 1 in the reference too"
+    assert line == "reference: 1 exact copy; evaluated: 1 in the reference too"

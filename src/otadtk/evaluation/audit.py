@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -173,12 +173,16 @@ def _leakage(reference: EmbeddingSet, evaluated: EmbeddingSet) -> list[Leak]:
     columns = [
         j for j, audit in enumerate(evaluated.audits) if j not in leaks and not _is_silent(audit)
     ]
-    x, y = reference.vectors[rows], evaluated.vectors[columns]
-    near = (NEAR if len(x) >= _FEW else NEAR / 5) * usual_nearest_distance(x)
-    for k, nearest, distance in nearest_within(x, y, near):
+    for k, nearest, distance in near_copies(reference.vectors[rows], evaluated.vectors[columns]):
         i, j = rows[nearest], columns[k]
         leaks[j] = Leak(evaluated.files[j], reference.files[i], False, distance)
     return [leaks[j] for j in sorted(leaks)]
+
+
+def near_copies(x: NDArray[np.float32], y: NDArray[np.float32]) -> Iterable[tuple[int, int, float]]:
+    """Rows of y that are nearly identical to a row of x: the row, the nearest one, their distance."""
+    near = (NEAR if len(x) >= _FEW else NEAR / 5) * usual_nearest_distance(x)
+    return nearest_within(x, y, near)
 
 
 def _is_silent(audit: ClipAudit | None) -> bool:

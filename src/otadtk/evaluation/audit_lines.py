@@ -50,7 +50,8 @@ def _counts(found: SetAudit) -> list[str]:
         "not heard in full": len(found.unheard),
         "exact copies": sum(len(group) - 1 for group in found.duplicates),
     }
-    return [f"{count} {what}" for what, count in counts.items() if count]
+    said = [f"{count} {what}" for what, count in counts.items() if count]
+    return [text if text != "1 exact copies" else "1 exact copy" for text in said]
 
 
 def _leaks(leakage: Sequence[Leak]) -> list[str]:

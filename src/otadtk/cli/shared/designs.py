@@ -88,8 +88,8 @@ def choose_design(
     twins = noticed_twins(reference, evaluated)
     if twins is not None:
         return twins, (
-            f"{len(twins.pairs)} evaluated clips have a twin of the same name in the reference: the "
-            f"floor swaps twins only, because free permutations would part them"
+            f"{len(twins.pairs)} evaluated clips have a twin in the reference: the floor swaps "
+            f"twins only, because free permutations would part them"
         )
     return None, _remark_on_names(reference, evaluated)
 
