@@ -1,6 +1,5 @@
 """The blocks of the README and of the pages below docs/: Python runs, commands are understood.
 
-
 ``logmel`` stands for ``yamnet``, so that no weights are needed, and training is cut short. What a
 block takes for granted, such as a waveform, is in ``given``.
 """
