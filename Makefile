@@ -6,6 +6,7 @@
 # make bench   measure (DATA=folder of audio)
 # make experiments   the paper's experiments (DATA=ESC-50 as published; README has the rest)
 # make fuzz    odd files, options, arrays, names and packs, for FUZZ_SECONDS
+# make long    ten thousand random problems for the error bar of the solver
 # make wheel   a wheel with the YAMNet weights and the published adapters inside, in dist/
 
 PYTHON ?= python3
@@ -19,7 +20,7 @@ CUDA ?=
 WORKERS ?= 2
 FUZZ_SECONDS ?= 60
 
-.PHONY: demo test setup lint bench experiments fuzz wheel clean
+.PHONY: demo test setup lint bench experiments fuzz long wheel clean
 .DEFAULT_GOAL := demo
 
 # What pip would install by itself on Linux brings gigabytes of CUDA packages along. A CPU build has the
@@ -87,6 +88,9 @@ experiments: setup
 
 fuzz: setup
 	FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -W error -m tests.fuzzing
+
+long: setup
+	PROBLEMS=10000 $(BIN)/python -m pytest -q tests/distances/test_coverage.py
 
 wheel: setup
 	@rm -rf src/otadtk/bundled && mkdir src/otadtk/bundled

@@ -127,7 +127,7 @@ def _sides(comparisons: Sequence[Comparison]) -> list[_Side]:
             break
     else:
         raise UsageError("A report needs OTAD among the metrics: only it has costs of clips.")
-    costs = [len(diagnostics.cj) * diagnostics.cj for _, diagnostics, _ in found]
+    costs = [diagnostics.cost for _, diagnostics, _ in found]
     typical = float(np.median(np.concatenate(costs))) or 1.0
     return [
         _Side(system, diagnostics, evidence, ClipSet.of(evidence.evaluated, evidence), c / typical)

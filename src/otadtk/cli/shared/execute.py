@@ -34,7 +34,8 @@ def execute(
     parsed.parser = parser
     given = sys.argv[1:] if arguments is None else arguments
     parsed.command_line = shlex.join([parser.prog, *given])
-    level = logging.WARNING if getattr(parsed, "quiet", False) else logging.INFO
+    level = logging.DEBUG if getattr(parsed, "verbose", False) else logging.INFO
+    level = logging.WARNING if getattr(parsed, "quiet", False) else level
     try:
         with _logging_to_stderr(parser.prog, level):
             command(parsed)

@@ -28,13 +28,14 @@ def print_worst(diagnostics: OTADDiagnostics, count: int, *, only_bad: bool = Fa
         _print_table(diagnostics, count, only_bad=only_bad)
         return
     found, order = _verdicts(diagnostics), _order(diagnostics, only_bad)[:count]
-    heading = f"{'c_j':>12}  {'q':>6}  " if found is not None else f"{'c_j':>12}  "
+    heading = f"{'c_j':>12}  {'cost':>8}  " + (f"{'q':>6}  " if found is not None else "")
     print(f"\n{heading}worst clips")
     for j in order:
         flags = [*_bad(found, j), *diagnostics.flags[j]]
         note = f"  [{', '.join(flags)}]" if flags else ""
         q = f"{found.q[j]:6.3f}  " if found is not None else ""
-        print(f"{diagnostics.cj[j]:12.6g}  {q}{readable(str(diagnostics.files[j]))}{note}")
+        costs = f"{diagnostics.cj[j]:12.6g}  {diagnostics.cost[j]:8.4g}"
+        print(f"{costs}  {q}{readable(str(diagnostics.files[j]))}{note}")
 
 
 def _print_table(diagnostics: OTADDiagnostics, count: int, *, only_bad: bool) -> None:
