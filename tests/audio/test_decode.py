@@ -101,7 +101,7 @@ class TestAudioReader:
     ) -> None:
         (tmp_path / "a.m4a").write_bytes(b"\0" * 64)
         monkeypatch.setitem(sys.modules, "av", None)
-        with pytest.raises(AudioError, match=r'pip install "otadtk\[av\]"'):
+        with pytest.raises(AudioError, match=r'pip install "otadtk-audio\[av\]"'):
             read(tmp_path / "a.m4a")
 
     @pytest.mark.parametrize("codec", ["m4a", "webm"])

@@ -125,7 +125,7 @@ def _decode_pyav(path: Path) -> Iterator[tuple[Samples, int]]:
         import av
     except ImportError:
         raise AudioError(
-            f'{path.suffix} files need PyAV: pip install "otadtk[av]", or convert them to flac'
+            f'{path.suffix} files need PyAV: pip install "otadtk-audio[av]", or convert them to flac'
         ) from None
     try:
         with av.open(str(path)) as container:

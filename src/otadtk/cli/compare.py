@@ -107,7 +107,7 @@ def _compare(options: argparse.Namespace, engine: Engine) -> None:
     audits: dict[str, PairAudit] = {}
     designs: dict[str, Design | None] | None = None
     for model in models:
-        metrics = make_metrics(options, model, engine)
+        metrics = make_metrics(options, model, [reference_path, *systems.values()], engine)
         references = embed_once(metrics, reference_path)
         sets = {name: embed_once(metrics, path) for name, path in systems.items()}
         if not audits:  # the sets are audited with the first model

@@ -155,7 +155,7 @@ def _score(options: argparse.Namespace, engine: Engine) -> None:
         },
     )
     check_score_csv(options.csv)
-    metrics = make_metrics(options, options.model, engine)
+    metrics = make_metrics(options, options.model, [options.ref, options.eval], engine)
     references = embed_once(metrics, options.ref)
     evaluated = embed_once(metrics, options.eval)
     audit = describe(metrics[0], references[0], {"evaluated": evaluated[0]})["evaluated"]

@@ -191,7 +191,7 @@ class OTADDiagnostics:
             import pandas
         except ImportError as error:
             raise UsageError(
-                'to_dataframe needs pandas, which is not installed: pip install "otadtk[pandas]".'
+                'to_dataframe needs pandas, which is not installed: pip install "otadtk-audio[pandas]".'
             ) from error
         return pandas.DataFrame(self._columns())
 

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from otadtk.errors import UsageError
 from otadtk.evaluation.compare import Comparison, System
+from otadtk.files.printable import readable
 from otadtk.metrics.diagnostics import Evidence, OTADDiagnostics
 from otadtk.report.clips.details import ClipDetails, Wanted, describe_clips
 from otadtk.report.clips.table import ClipSet
 from otadtk.report.groups import mean_interval
-from otadtk.report.names import readable
 from otadtk.report.template import PageOptions, Scale, number, render_template, write_page
 from otadtk.report.user_csv import find_groupings
 
