@@ -194,12 +194,9 @@ class OTAD(AudioMetric):
         diagnostics = self._diagnose(reference, evaluated)
         result = diagnostics.transport
         assert result is not None
-        volume = diagnostics.volume
-        changes = f"; the adapter changes volumes: {volume}" if volume is not None else ""
         return Measurement(
             diagnostics.score,
-            description=f"OTAD with {self.model_name}, variant {self.variant}: "
-            f"{result.describe()}{changes}",
+            description=f"OTAD with {self.model_name}, variant {self.variant}: {result.describe()}",
             notes=tuple(result.notes),
             converged=result.converged,
             facts={"certificate": certificate_record(result)},
