@@ -15,6 +15,7 @@ from otadtk.engine import Engine, resolve_engine
 from otadtk.errors import UsageError
 from otadtk.evaluation.pairs import PairedDistance, paired_distance, pairs_by_name
 from otadtk.metrics import AudioMetric, Measurement, PathLike
+from otadtk.metrics.entry import no_limit
 from otadtk.metrics.verdicts import Groups
 from otadtk.statistics.designs import Design, Pairs, Strata
 from otadtk.statistics.excess import Excess, excess_score
@@ -260,6 +261,8 @@ def evaluate(
     >>> result.score, result.statistics.floor.p_value  # doctest: +SKIP
     """
     request = StatisticsRequest(null, interval, limit, excess, seed)  # checked before any work
+    if limit and not metric.has_limit:
+        raise UsageError(no_limit(metric.name))
     if not isinstance(reference, EmbeddingSet):
         reference = metric.embed(reference, workers=workers)
     if not isinstance(evaluated, EmbeddingSet):
@@ -271,7 +274,7 @@ def evaluate(
         logger.warning("%s", note)
     engine = resolve_engine(metric.engine, workers)
     if fdr is not None and measurement.diagnostics is not None:
-        judged = measurement.diagnostics.judged(fdr, groups=groups, seed=seed, engine=engine)
+        judged = measurement.diagnostics.judged(fdr, groups=groups, seed=seed)
         measurement = replace(measurement, diagnostics=judged)
     if paired and design is None:
         design = pairs_by_name(reference, evaluated)
@@ -299,8 +302,22 @@ def statistics_of(
         paired = paired_distance(metric.ground, reference, evaluated, request.design.pairs)
     if not request:
         return Statistics(paired=paired)
-    n, m = len(reference.files), len(evaluated.files)
     distance = between_clips(metric, [reference, evaluated])
+    sizes = len(reference.files), len(evaluated.files)
+    found = statistics_between(distance, *sizes, request, score=score, engine=engine)
+    return replace(found, paired=paired)
+
+
+def statistics_between(
+    distance: SubsetDistance,
+    n: int,
+    m: int,
+    request: StatisticsRequest,
+    *,
+    score: float,
+    engine: Engine,
+) -> Statistics:
+    """The requested statistics of a distance in a pool of n reference and m evaluated clips."""
     how: _Resampling = {"seed": request.seed, "engine": engine}
     floor = interval = limit = excess = None
     if request.null > 0:
@@ -319,7 +336,7 @@ def statistics_of(
         limit = extrapolate(distance, n, m, **how)
     if request.excess:
         excess = excess_score(distance, n, m, **how)
-    return Statistics(floor, interval, limit, excess, paired)
+    return Statistics(floor, interval, limit, excess)
 
 
 def between_clips(metric: AudioMetric, sets: Sequence[EmbeddingSet]) -> SubsetDistance:

@@ -15,6 +15,8 @@ _CITATION = """@article{kong2020panns,
   year    = {2020}
 }"""
 
+_LAYERS = (("block3", 256), ("block4", 512), ("block5", 1024))
+
 CNN14 = EncoderSpec(
     name="panns",
     summary="CNN14 on the log-mel spectrogram",
@@ -36,6 +38,7 @@ CNN14 = EncoderSpec(
     minimum_samples=48_000,
     segment_samples=960_000,
     frame_seconds=30.0,
+    layers=_LAYERS,
 )
 
 WAVEGRAM = EncoderSpec(
@@ -62,6 +65,7 @@ WAVEGRAM = EncoderSpec(
     minimum_samples=48_000,
     segment_samples=960_000,
     frame_seconds=30.0,
+    layers=_LAYERS,
 )
 
 SPECS = (CNN14, WAVEGRAM)
