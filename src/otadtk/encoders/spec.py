@@ -53,6 +53,10 @@ class EncoderSpec:
     shortest_tail_samples: int = 1
     frame_seconds: float | None = None
     unit_norm: bool = False
+    compared_with_original: bool = False
+    """Whether it was compared with its original under the published weights (docs/encoders.md)."""
+    published_scores: str = ""
+    """Its name among the scores that fadtk publishes, for ``otadtk-list-models --verify``."""
     layers: tuple[tuple[str, int], ...] = ()
     """Name and number of channels of the intermediate layers that the network can show."""
     identity: str = field(default="", compare=False)
