@@ -90,7 +90,10 @@ class AudioDistance(Metric):  # type: ignore[misc, unused-ignore]
         if not bool(torch.isfinite(clips).all()):
             raise AudioError("The waveforms contain NaN or infinite samples.")
         encoder = self._hidden["encoder"]
-        vectors = [torch.from_numpy(encoder.encode(clip, self._sample_rate)) for clip in clips]
+        vectors = [
+            torch.from_numpy(self._distance.encode_clip(encoder, clip, self._sample_rate))
+            for clip in clips
+        ]
         side = self.real if real else self.generated
         side.extend(vector[None].to(self.device) for vector in vectors)
 
@@ -116,7 +119,7 @@ class AudioDistance(Metric):  # type: ignore[misc, unused-ignore]
         """Gather the clips of all processes; a process may have none of a side."""
         for side in (self.real, self.generated):
             if len(side) == 0:  # else torchmetrics sends a vector, and the others matrices
-                side.append(torch.empty(0, self._distance.spec.dim, device=self.device))
+                side.append(torch.empty(0, self._distance.width, device=self.device))
         super().sync(*arguments, **options)
 
     def reset(self) -> None:

@@ -180,10 +180,10 @@ def _score(options: argparse.Namespace, engine: Engine) -> None:
             metric,
             reference,
             other,
-            null=options.null or 0,
+            null=options.null or 0 if metric.has_floor else 0,
             interval=options.ci,
             limit=options.extrapolate,
-            excess=options.excess,
+            excess=options.excess and metric.has_floor,
             paired=options.paired is not None,
             design=design,
             seed=options.seed or 0,
@@ -235,6 +235,13 @@ def _check_combination(options: argparse.Namespace) -> None:
         for flag, given in (("--fdr", options.fdr), ("--only-bad", options.only_bad)):
             if given:
                 raise UsageError(f"{flag} belongs to OTAD, the metric with costs of clips.")
+    floors = [name for name in chosen_metrics(options) if get_metric(name).has_floor]
+    if (options.null is not None or options.excess) and not floors:
+        metric = get_metric(chosen_metrics(options)[0])
+        flag = "--null" if options.null is not None else "--excess"
+        raise UsageError(
+            f"{flag} does nothing for {metric.name}: {metric.why_no_floor}; take --ci instead."
+        )
     if options.null is not None and options.no_null:
         raise UsageError("--null asks for a floor and --no-null for none; remove one of them.")
     if options.excess and options.paired is not None:

@@ -11,7 +11,7 @@ import hashlib
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -76,6 +76,8 @@ class FileReader:
     store: EmbeddingStore
     force: bool
     kind: Kind
+    classes: bool = False
+    """Whether class scores are needed besides clip vectors."""
 
     def parts(self, file: File) -> Iterator[Part]:
         """``Opened`` or ``Bad``; then, for each encoder that the store lacks, segments and ``Ended``."""
@@ -138,7 +140,12 @@ class FileReader:
             return None
         shape = stored.values.shape
         fits = shape == (spec.dim,) if self.kind == "clip" else shape[1:] == (spec.dim,)
-        return stored if fits else None
+        if not fits or not self.classes:
+            return stored if fits else None
+        scores = self.store.get(digest, spec.fingerprint, "labels")
+        if scores is None or scores.values.shape != (spec.classes,):
+            return None
+        return replace(stored, class_scores=scores.values)
 
     def _segments(self, reader: AudioReader, numbers: Sequence[int]) -> Iterator[Segment]:
         """The segments for all encoders of one sample rate, from one pass of decoding."""

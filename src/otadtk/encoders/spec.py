@@ -53,6 +53,8 @@ class EncoderSpec:
     shortest_tail_samples: int = 1
     frame_seconds: float | None = None
     unit_norm: bool = False
+    classes: int = 0
+    """How many classes its classifier tells apart; 0 without one."""
     layers: tuple[tuple[str, int], ...] = ()
     """Name and number of channels of the intermediate layers that the network can show."""
     identity: str = field(default="", compare=False)
@@ -83,6 +85,8 @@ class Encoding:
 
     frames: torch.Tensor
     weights: torch.Tensor
+    classified: torch.Tensor | None = None
+    """What the classifier sees of each frame, where that is not the frame itself."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +123,23 @@ class Encoder(ABC):
 
         return weighted_mean(encodings, unit_norm=self.spec.unit_norm)
 
+    def class_logits(self, seen: torch.Tensor) -> torch.Tensor:
+        """Logits ``(n, classes)`` of what the classifier sees of n frames."""
+        raise UsageError(f"{self.spec.name!r} has no classifier.")
+
+    @final
+    def pool_classes(self, encodings: Sequence[Encoding]) -> torch.Tensor:
+        """The logits ``(classes,)`` of one clip: their mean over its frames, by their weights."""
+        import torch
+
+        from otadtk.encoders.pooling import join, weighted_mean
+
+        clip = join(encodings)
+        seen = clip.frames if clip.classified is None else clip.classified
+        with torch.inference_mode():
+            logits = self.class_logits(seen.to(self.device))
+        return weighted_mean([Encoding(logits, clip.weights)], unit_norm=False)
+
     @final
     def encode(self, wav: torch.Tensor | NDArray[np.floating], sr: int) -> NDArray[np.float32]:
         """The clip vector ``(d,)`` of one waveform, ``(samples,)`` or ``(channels, samples)``.
@@ -130,6 +151,12 @@ class Encoder(ABC):
         """
         vector: NDArray[np.float32] = self.pool(self._encodings(wav, sr)).numpy()
         return vector
+
+    @final
+    def classify(self, wav: torch.Tensor | NDArray[np.floating], sr: int) -> NDArray[np.float32]:
+        """The logits ``(classes,)`` of one waveform, if the encoder has a classifier."""
+        logits: NDArray[np.float32] = self.pool_classes(self._encodings(wav, sr)).numpy()
+        return logits
 
     @final
     def encode_frames(

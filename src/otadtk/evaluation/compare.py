@@ -132,7 +132,7 @@ def compare(
             logger.warning("%s: %s", name, note)
         interval = jackknife_interval(
             _shifted(distance, start), n, size, score=measured.score, seed=seed, engine=engine
-        )
+        ).within(*metric.bounds)
         found.append(System(name, size, measured.score, interval, measured))
         start += size
     replicates = dict[str, FloatArray]()

@@ -36,7 +36,11 @@ def with_floor(
     if any(side.moments_only for side in sides):
         logger.info("no floor was computed: it needs the reference clips, not their moments")
         return evaluation
-    if metric.higher_is_better or not all(_can_permute(side) for side in sides):
+    if (
+        metric.higher_is_better
+        or not metric.has_floor
+        or not all(_can_permute(side) for side in sides)
+    ):
         return evaluation
     expected = PERMUTATIONS * _PERMUTATION * _pairs(evaluation)
     if expected > AFFORDABLE:

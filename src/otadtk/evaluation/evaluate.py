@@ -117,7 +117,7 @@ class Evaluation:
 
     def details(self) -> list[str]:
         """One line per statistic."""
-        lines, found = [], self.statistics
+        lines, found = list(self.measurement.details), self.statistics
         if found.floor is not None:
             floor = found.floor
             within = {"free": "", "strata": " within groups", "pairs": " within pairs"}
@@ -222,7 +222,8 @@ def _permutations(floor: Floor) -> str:
 def embed_once(metrics: Sequence[AudioMetric], source: PathLike) -> list[EmbeddingSet]:
     """The embedded set for each metric; metrics with the same features use one set."""
     sets: dict[str, EmbeddingSet] = {}
-    for metric in metrics:
+    # those that need class scores first: their sets have the vectors too
+    for metric in sorted(metrics, key=lambda metric: "class_scores" not in metric.accepts):
         if metric.spec.fingerprint not in sets:
             sets[metric.spec.fingerprint] = metric.embed(source)
     return [sets[metric.spec.fingerprint] for metric in metrics]
@@ -260,6 +261,10 @@ def evaluate(
     >>> result.score, result.statistics.floor.p_value  # doctest: +SKIP
     """
     request = StatisticsRequest(null, interval, limit, excess, seed)  # checked before any work
+    if (null or excess) and not metric.has_floor:
+        raise UsageError(
+            f"{metric.name} has no floor and no excess: {metric.why_no_floor}. Ask for an interval."
+        )
     if not isinstance(reference, EmbeddingSet):
         reference = metric.embed(reference, workers=workers)
     if not isinstance(evaluated, EmbeddingSet):
@@ -295,7 +300,8 @@ def statistics_of(
 ) -> Statistics:
     """The statistics of a metric on two embedded sets, all from one pool of their clips."""
     paired = None
-    if request.paired and isinstance(request.design, Pairs) and reference.frames is None:
+    by_vectors = reference.frames is None and "vectors" in metric.accepts
+    if request.paired and isinstance(request.design, Pairs) and by_vectors:
         paired = paired_distance(metric.ground, reference, evaluated, request.design.pairs)
     if not request:
         return Statistics(paired=paired)
@@ -311,10 +317,11 @@ def statistics_of(
             replicates=request.null,
             design=request.design,
             enough=request.enough,
+            higher_is_better=metric.higher_is_better,
             **how,
         )
     if request.interval:
-        interval = jackknife_interval(distance, n, m, score=score, **how)
+        interval = jackknife_interval(distance, n, m, score=score, **how).within(*metric.bounds)
     if request.limit:
         limit = extrapolate(distance, n, m, **how)
     if request.excess:
@@ -328,11 +335,7 @@ def between_clips(metric: AudioMetric, sets: Sequence[EmbeddingSet]) -> SubsetDi
     If frames are compared, a clip is drawn or left out with all of its frames, because the frames
     of a clip are not independent.
     """
-    for other in sets[1:]:
-        metric.points(sets[0], other)
-    if any(side.moments_only for side in sets):
-        raise UsageError("Statistics need the clips themselves, not their mean and covariance.")
-    distance = metric.between(np.concatenate([side.points for side in sets]))
+    distance = metric.between_sets(sets)
     if sets[0].frames is None:
         return distance
     if any(sum(side.frame_counts) != len(side.points) for side in sets):

@@ -42,8 +42,14 @@ class ScoreRun:
         return None
 
     def other_scores(self, shown: Evaluation) -> dict[str, float]:
-        """The scores of the other metrics, by name."""
-        return {e.metric.name: e.score for e in self.evaluations if e is not shown}
+        """The scores of the other metrics, by name; of some metrics several."""
+        scores: dict[str, float] = {}
+        for other in self.evaluations:
+            name, values = other.metric.name, other.measurement.values
+            if other is not shown:
+                scores |= {f"{name} {value}": found for value, found in values.items()}
+                scores |= {} if values else {name: other.score}
+        return scores
 
 
 @dataclass(frozen=True, eq=False)

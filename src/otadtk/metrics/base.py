@@ -6,7 +6,9 @@ what is heavy is imported by the functions that need it.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, final
@@ -117,6 +119,7 @@ class AudioMetric(MetricEntry, ABC):
                 force=options.get("force_recompute", False),
                 frames=frames,
                 import_cache=import_cache,
+                classes="class_scores" in self.accepts,
             ),
         )
 
@@ -129,6 +132,11 @@ class AudioMetric(MetricEntry, ABC):
     def settings_record(self) -> dict[str, Any]:
         """What the JSON document says of this metric's settings."""
         return {} if self.ground.variant == "raw" else {"variant": self.ground.variant}
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The least and the largest score there can be: no interval reaches beyond."""
+        return -math.inf, math.inf
 
     # what it computes
 
@@ -150,6 +158,16 @@ class AudioMetric(MetricEntry, ABC):
     def compare_sets(self, reference: EmbeddingSet, evaluated: EmbeddingSet) -> float:
         """The distance of two embedded sets."""
         return self.distance(*self.points(reference, evaluated))
+
+    def between_sets(self, sets: Sequence[EmbeddingSet]) -> SubsetDistance:
+        """The distance between subsets of the points of all sets, one set after the other."""
+        for other in sets[1:]:
+            self.points(sets[0], other)
+        if any(side.moments_only for side in sets):
+            raise UsageError("Statistics need the clips themselves, not their mean and covariance.")
+        import numpy as np
+
+        return self.between(np.concatenate([self.points_of(side) for side in sets]))
 
     # the ground metric, by the names that users know
 
@@ -187,7 +205,20 @@ class AudioMetric(MetricEntry, ABC):
         clips = [side for side in (reference, evaluated) if not side.moments_only]
         if len({side.frames is None for side in clips}) > 1:
             raise UsageError("One set has frames and the other clip vectors; take both alike.")
-        return reference.points, evaluated.points
+        return self.points_of(reference), self.points_of(evaluated)
+
+    def points_of(self, side: EmbeddingSet) -> Array:
+        """What this metric compares of one set."""
+        return side.points
+
+    def encode_clip(self, encoder: Encoder, waveform: Tensor, sample_rate: int) -> Array:
+        """What this metric compares of one waveform."""
+        return encoder.encode(waveform, sample_rate)
+
+    @property
+    def width(self) -> int:
+        """How many numbers it compares of each clip."""
+        return self.spec.dim
 
     @final
     def embed(self, place: PathLike, *, workers: int | None = None) -> EmbeddingSet:

@@ -36,6 +36,7 @@ CNN14 = EncoderSpec(
     minimum_samples=48_000,
     segment_samples=960_000,
     frame_seconds=30.0,
+    classes=527,
 )
 
 WAVEGRAM = EncoderSpec(
@@ -62,6 +63,7 @@ WAVEGRAM = EncoderSpec(
     minimum_samples=48_000,
     segment_samples=960_000,
     frame_seconds=30.0,
+    classes=527,
 )
 
 SPECS = (CNN14, WAVEGRAM)

@@ -178,6 +178,11 @@ class PannsEncoder(Encoder):
             for vector, length in zip(vectors, lengths, strict=True)
         ]
 
+    def class_logits(self, seen: torch.Tensor) -> torch.Tensor:
+        """The logits ``(n, 527)`` of embeddings."""
+        logits: torch.Tensor = self.network.fc_audioset(seen)
+        return logits
+
 
 def load(spec: EncoderSpec, device: torch.device, user_copy: Path | None = None) -> PannsEncoder:
     """CNN14 or Wavegram-Logmel-CNN14, by the name of the spec, with its published weights."""

@@ -59,6 +59,7 @@ SPEC = EncoderSpec(
     overlap_samples=15_600 - 7_680,
     frame_seconds=0.48,
     unit_norm=True,
+    classes=521,
     layers=(("layer8", 256), ("layer12", 512), ("layer16", 512), ("layer20", 512)),
 )
 
