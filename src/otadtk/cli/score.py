@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +20,13 @@ from otadtk.cli.shared.metric_options import (
     check_metric_options,
     chosen_metrics,
     make_metrics,
+)
+from otadtk.cli.shared.protocol_options import (
+    add_protocol_options,
+    asks_for_protocol,
+    protocol_metrics,
+    take_protocol,
+    used_protocol,
 )
 from otadtk.cli.shared.report_options import (
     add_report_options,
@@ -46,18 +54,26 @@ DEFAULT_FDR = 0.1
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code."""
-    return execute(_parser(), _run, arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    return execute(_parser(protocol=asks_for_protocol(given)), _run, arguments)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(*, protocol: bool = False) -> argparse.ArgumentParser:
+    """With a ``protocol`` there is no model to name."""
     parser = argparse.ArgumentParser(
         prog="otadtk",
-        usage="%(prog)s MODEL REF EVAL [options]",
+        usage="%(prog)s MODEL REF EVAL [options]\n"
+        "       %(prog)s --protocol NAME REF EVAL [options]",
         description="How far is a folder of evaluated clips from a folder of reference clips, "
         "and which clips are bad? The score goes to stdout, notes and progress to stderr.",
         epilog=EXIT_CODES,
     )
-    parser.add_argument("model", help="an encoder of otadtk-list-models, or path/to/file.py:Class")
+    if protocol:
+        parser.set_defaults(model=None)
+    else:
+        parser.add_argument(
+            "model", help="an encoder of otadtk-list-models, or path/to/file.py:Class"
+        )
     parser.add_argument(
         "ref",
         type=Path,
@@ -66,6 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("eval", type=Path, help="evaluated clips, in the same forms")
     add_metric_options(parser)
+    add_protocol_options(parser)
     statistics = parser.add_argument_group("statistics (every metric)")
     statistics.add_argument(
         "--null",
@@ -151,6 +168,7 @@ def _score(options: argparse.Namespace, engine: Engine) -> None:
     from otadtk.evaluation.defaults import with_floor, with_verdicts
     from otadtk.evaluation.evaluate import embed_once, evaluate
 
+    protocol = take_protocol(options)
     _check_combination(options)
     check_files(
         options,
@@ -163,7 +181,10 @@ def _score(options: argparse.Namespace, engine: Engine) -> None:
         },
     )
     check_score_csv(options.csv)
-    metrics = make_metrics(options, options.model, engine)
+    if protocol is not None:
+        metrics = protocol_metrics(protocol, options, engine)
+    else:
+        metrics = make_metrics(options, options.model, engine)
     references = embed_once(metrics, options.ref)
     evaluated = embed_once(metrics, options.eval)
     audit = describe(metrics[0], references[0], evaluated[0])
@@ -188,7 +209,7 @@ def _score(options: argparse.Namespace, engine: Engine) -> None:
             design=design,
             seed=options.seed or 0,
         )
-        if options.null is None and not options.no_null:
+        if options.null is None and not options.no_null and protocol is None:
             evaluation = with_floor(
                 evaluation, design=design, seed=options.seed or 0, engine=metric.engine
             )
@@ -214,7 +235,8 @@ def _score(options: argparse.Namespace, engine: Engine) -> None:
     from otadtk.documents.document import score_document
     from otadtk.evaluation.run import ScoreRun
 
-    made = provenance(options, metrics[0].device)
+    used = used_protocol(protocol, options) if protocol is not None else None
+    made = provenance(options, metrics[0].device, used)
     run = ScoreRun(options.ref, options.eval, tuple(evaluations), audit, made)
     document = score_document(run, clips=options.json is not None)
     write_reports(run, document, options)

@@ -163,6 +163,8 @@ def _metric(metric: AudioMetric) -> Json:
     """The metric, its encoder, settings and adapter."""
     settings, card = metric.settings_record, metric.card
     described: Json = {"metric": metric.name, "model": _model(metric.spec), "settings": settings}
+    if metric.entry:
+        described["entry"] = metric.entry
     if "variant" in settings:
         facts = ("encoder", "variant", "content", "origin", "licence")
         described["adapter"] = card and {name: getattr(card, name) for name in facts}

@@ -81,10 +81,18 @@ def _score_sentences(document: Mapping[str, Any]) -> list[str]:
     if any(side["note"] for side in sets.values()) and not _all_given(document):
         notes = (f"{name}: {side['note']}" for name, side in sets.items() if side["note"])
         sentences.append(f"Not all sets are audio ({'; '.join(notes)}).")
+    protocol = document["provenance"].get("protocol")
+    if protocol is not None:
+        changed = f" ({', '.join(protocol['changed'])})" if protocol["changed"] else ""
+        sentences.append(
+            f"The numbers follow the protocol {protocol['name']}{changed}, version "
+            f"{protocol['version']}."
+        )
+    several = len({result["model"]["name"] for result in document["results"]}) > 1
     for result in document["results"]:
         name = result["metric"]
         sentences.append(
-            f"{_definition(result)} is {_numbers(result)}"
+            f"{_definition(result, several=several)} is {_numbers(result)}"
             + (f" ({_direction(result)})." if result is document["results"][0] else ".")
         )
         found = result["statistics"]

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from otadtk.audio.clip_audit import ClipAudit
 from otadtk.audio.decode import AudioReader
+from otadtk.audio.reading import Reading
 from otadtk.embed.store import EmbeddingStore, Kind, StoredClip
 from otadtk.encoders import EncoderSpec
 from otadtk.errors import AudioError
@@ -116,13 +117,13 @@ class FileReader:
                 return
             stored = tuple(self._stored(digest, spec) for spec in self.specs)
             yield Opened(digest, stored)
-            at_rate: dict[int, list[int]] = {}
+            at_rate: dict[tuple[int, Reading], list[int]] = {}
             for number, spec in enumerate(self.specs):
                 if stored[number] is None:
-                    at_rate.setdefault(spec.sample_rate, []).append(number)
+                    at_rate.setdefault((spec.sample_rate, spec.reading), []).append(number)
             try:
-                for rate, numbers in at_rate.items():
-                    reader = AudioReader(local, rate)
+                for (rate, reading), numbers in at_rate.items():
+                    reader = AudioReader(local, rate, reading)
                     yield from self._segments(reader, numbers)
                     if _time_and_size(local) != status:
                         raise AudioError("it changed while it was being read")

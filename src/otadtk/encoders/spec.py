@@ -6,9 +6,10 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, final
 
+from otadtk.audio.reading import Reading
 from otadtk.errors import UsageError
 from otadtk.weights import WeightFile
 
@@ -53,6 +54,8 @@ class EncoderSpec:
     shortest_tail_samples: int = 1
     frame_seconds: float | None = None
     unit_norm: bool = False
+    reading: Reading = Reading()  # noqa: RUF009 - it is frozen
+    """How files become the signal; ``preprocessing`` says so too where it is unusual."""
     classes: int = 0
     """How many classes its classifier tells apart; 0 without one."""
     layers: tuple[tuple[str, int], ...] = ()
@@ -77,6 +80,18 @@ class EncoderSpec:
             "identity": self.identity,
         }
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+
+
+def with_reading(spec: EncoderSpec, reading: Reading) -> EncoderSpec:
+    """The encoder on files that are read in another way."""
+    if reading.usual:
+        return spec
+    changed = replace(
+        spec, reading=reading, preprocessing=f"{spec.preprocessing}; read: {reading.describe()}"
+    )
+    if not reading.whole:
+        return changed
+    return replace(changed, minimum_samples=1, segment_samples=None, overlap_samples=0)
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, final
 from otadtk.device import resolve_device
 from otadtk.encoders import get_spec
 from otadtk.encoders.precomputed import GIVEN
+from otadtk.encoders.spec import with_reading
 from otadtk.engine import resolve_engine
 from otadtk.errors import UsageError
 from otadtk.metrics.entry import Measurement, MetricEntry
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     from otadtk.adapter.card import AdapterCard
     from otadtk.adapter.network import Adapter
+    from otadtk.audio.reading import Reading
     from otadtk.distances.subsets import SubsetDistance
     from otadtk.embed import EmbeddingSet, OnError
     from otadtk.encoders import Encoder, EncoderSpec
@@ -61,6 +63,8 @@ class EmbeddingOptions(TypedDict, total=False):
     """Compare frames (FAD, KAD): "own" of the encoder, or as "kadtk" or "fadtk" has them."""
     engine: Engine | None
     """Where the work is done (default: on threads of this process); the caller closes it."""
+    reading: Reading | None
+    """How files become the signal, if not as otadtk reads them by itself."""
     import_cache: str | None
     """Read what "kadtk", "fadtk" or "otadtk-0.1.2" cached beside the audio."""
 
@@ -74,6 +78,9 @@ class AudioMetric(MetricEntry, ABC):
     ``variant`` chooses the ground metric: "raw" embeddings, or an adapter of the encoder by its
     name. ``adapter`` is one that is loaded already, ``adapter_checkpoint`` one in a file.
     """
+
+    entry: str = ""
+    """The name of its result in a protocol."""
 
     def __init__(
         self,
@@ -97,6 +104,9 @@ class AudioMetric(MetricEntry, ABC):
         import_cache = options.get("import_cache")
         frames = self._frames_to_compare(options.get("frames"), import_cache)
         spec = encoder.spec if encoder is not None else self._find_spec(model)
+        reading = options.get("reading")
+        if reading is not None and encoder is None and spec is not GIVEN:
+            spec = with_reading(spec, reading)
         if frames is not None and encoder is not None:
             raise UsageError("Frames need the name of a model, not a loaded encoder.")
         self.ground = self._find_ground_metric(spec, model, variant, adapter, adapter_checkpoint)
@@ -126,7 +136,7 @@ class AudioMetric(MetricEntry, ABC):
     @property
     def label(self) -> str:
         """The name, as it is printed beside a score."""
-        return self.name
+        return f"{self.entry} ({self.name} of {self.spec.name})" if self.entry else self.name
 
     @property
     def settings_record(self) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from seeded import clip  # noqa: E402
 
 RATES = {"encodec": 24_000, "clap": 48_000, "openl3": 48_000, "panns": 32_000, "panns_wglm": 32_000}
 Original = Callable[[Path], Any]
-CONVOLUTIONAL = ("vggish", "encodec", "openl3", "panns", "panns_wglm")
+CONVOLUTIONAL = ("vggish", "encodec", "openl3", "panns", "panns_16k", "panns_wglm")
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -119,6 +120,12 @@ class KL(ClassScoreMetric):
     def settings_record(self) -> dict[str, Any]:
         """The form, the direction, and what is added."""
         return {"kl_form": self.form, "kl_from": self.first, "kl_epsilon": self.epsilon}
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """A divergence is not negative; the sum of the sigmoid form may be."""
+        divergence = self.form == "softmax" and self.epsilon == 0.0
+        return 0.0 if divergence else -math.inf, math.inf
 
     def distance(self, ref: Array, test: Array) -> float:
         """The mean divergence of the k-th row of one set from the k-th of the other."""

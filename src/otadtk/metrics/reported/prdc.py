@@ -122,8 +122,8 @@ class PRDC(AudioMetric):
             getattr(found, self.first),
             values={value: getattr(found, value) for value in order},
             details=tuple(
-                f"{len(files)} {side} clips lie outside the manifold of the {others[side]} set: "
-                f"{some_of(files)}"
+                f"{len(files)} {side} {'clip lies' if len(files) == 1 else 'clips lie'} outside the "
+                f"manifold of the {others[side]} set: {some_of(files)}"
                 for side, files in sides.items()
                 if files
             ),
