@@ -10,9 +10,9 @@ How the two tools frame a clip, by model:
     panns*        kadtk   the whole clip as one frame
 
 Short clips are not padded, except that fadtk pads those of VGGish to 1 s. kadtk fails on VGGish
-below 0.975 s and on EnCodec below 1 s; here such a clip has one frame. Their caches hold
-float16, so frames are rounded to it here too (audioldm_eval rounds nothing). Both resample by
-torchaudio, then round to 16 bits; here soxr resamples: 16-bit audio at the encoder's rate gives the same frames.
+below 0.975 s and on EnCodec below 1 s; here such a clip has one frame. Their caches hold float16, so
+frames are rounded to it here too (audioldm_eval rounds nothing). Both resample by torchaudio, then
+round to 16 bits; here soxr resamples: 16-bit audio at the encoder's rate gives the same frames.
 """
 
 from __future__ import annotations

@@ -27,6 +27,8 @@ BUILT_IN = {
     "kid": "otadtk.metrics.reported.kid:KID",
     "kl": "otadtk.metrics.reported.kl:KL",
     "is": "otadtk.metrics.reported.inception:IS",
+    "clap_score": "otadtk.metrics.reported.clap_score:ClapScore",
+    "copies": "otadtk.metrics.reported.copies:Copies",
 }
 """Every metric of this package by the name that the commands know; the first is the default."""
 DEFAULT = next(iter(BUILT_IN))
