@@ -46,7 +46,7 @@ def metric(table: Path) -> ClapScore:
 def test_mean_of_the_cosines(metric: ClapScore) -> None:
     clips = np.eye(6, 512)
     clips[5] = (clips[5] + clips[4]) / np.sqrt(2.0)
-    reference, evaluated = embedded(np.eye(2, 512), "ref"), embedded(clips, "eval")
+    reference, evaluated = embedded(np.eye(6, 512), "ref"), embedded(clips, "eval")
     found = evaluate(metric, reference, evaluated, interval=True)
     assert found.score == pytest.approx((5 + np.sqrt(0.5)) / 6)
     rows = found.measurement.facts["captioned"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,16 +50,16 @@ def pair_sets(
 
 def _by_name(reference: Sequence[Path], evaluated: Sequence[Path]) -> dict[int, int]:
     """The reference clip of each evaluated one: equal names below the folder of each side."""
-    names = [_names(side) for side in (reference, evaluated)]
+    names = [names_below(side) for side in (reference, evaluated)]
     for side, title in zip(names, ("reference", "evaluated"), strict=True):
-        twice = sorted({name for name in side if side.count(name) > 1}) if len(side) < 10**4 else []
-        if twice:
-            raise UsageError(f"Two {title} clips have the name {twice[0]!r}: pairs are unclear.")
+        name, times = Counter(side).most_common(1)[0]
+        if times > 1:
+            raise UsageError(f"{times} {title} clips have the name {name!r}: pairs are unclear.")
     place = {name: i for i, name in enumerate(names[0])}
     return {j: place[name] for j, name in enumerate(names[1]) if name in place}
 
 
-def _names(files: Sequence[Path]) -> list[str]:
+def names_below(files: Sequence[Path]) -> list[str]:
     """The stems below the folder that the clips share: formats may differ."""
     parents = [file.parent.parts for file in files]
     shared = 0
