@@ -130,6 +130,7 @@ class TestCommand:
             (["--metrics", "fad"], "--metrics does not go with --protocol"),
             (["--variant", "raw"], "--variant does not go with --protocol"),
             (["--bandwidth", "3"], "--bandwidth belongs to KAD"),
+            (["--audit-only"], "--audit-only does not go with --protocol"),
             (["--results", "Far"], "has no result 'Far'; choose from Distance, Near"),
         ],
     )

@@ -43,6 +43,7 @@ from otadtk.metrics.registry import get_metric
 if TYPE_CHECKING:
     from otadtk.engine import Engine
     from otadtk.evaluation.evaluate import Evaluation
+    from otadtk.evaluation.protocols.protocol import Protocol
     from otadtk.metrics.diagnostics import OTADDiagnostics
 
 logger = logging.getLogger(__name__)
@@ -157,18 +158,18 @@ def _parser(*, protocol: bool = False) -> argparse.ArgumentParser:
 
 
 def _run(options: argparse.Namespace) -> None:
+    protocol = take_protocol(options)
     with chosen_engine(options) as engine:
         if options.audit_only:
             audit_only(options, engine)
         else:
-            _score(options, engine)
+            _score(options, engine, protocol)
 
 
-def _score(options: argparse.Namespace, engine: Engine) -> None:
+def _score(options: argparse.Namespace, engine: Engine, protocol: Protocol | None) -> None:
     from otadtk.evaluation.defaults import with_floor, with_verdicts
     from otadtk.evaluation.evaluate import embed_once, evaluate
 
-    protocol = take_protocol(options)
     _check_combination(options)
     check_files(
         options,

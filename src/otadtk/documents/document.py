@@ -163,6 +163,7 @@ def _metric(metric: AudioMetric) -> Json:
     """The metric, its encoder, settings and adapter."""
     settings, card = metric.settings_record, metric.card
     described: Json = {"metric": metric.name, "model": _model(metric.spec), "settings": settings}
+    described["higher_is_better"] = metric.higher_is_better
     if metric.entry:
         described["entry"] = metric.entry
     if "variant" in settings:
