@@ -1,10 +1,12 @@
 # make demo    set up, synthesise two folders of sound, score them, write a report to hear them in
 # make test    set up, run all tests
 # make setup   virtual environment, dependencies and the YAMNet weights
+#              TORCH_INDEX=address of CPU builds of torch, or CUDA=1 for the registry's build
 # make lint    ruff and mypy
 # make bench   measure (DATA=folder of audio)
 # make experiments   the paper's experiments (DATA=ESC-50 as published; README has the rest)
-# make fuzz    mutated files for every reader, for FUZZ_SECONDS
+# make fuzz    odd files, options, arrays, names and packs, for FUZZ_SECONDS
+# make long    ten thousand random problems for the error bar of the solver
 # make wheel   a wheel with the YAMNet weights and the published adapters inside, in dist/
 
 PYTHON ?= python3
@@ -12,19 +14,36 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 PIP_QUIET := -q --disable-pip-version-check
+TORCH := $(shell sed -n 's/^torch==//p' constraints.txt)
+TORCH_INDEX ?=
+CUDA ?=
 WORKERS ?= 2
 FUZZ_SECONDS ?= 60
 
-.PHONY: demo test setup lint bench experiments fuzz wheel clean
+.PHONY: demo test setup lint bench experiments fuzz long wheel clean
 .DEFAULT_GOAL := demo
 
-# The constraints pin torch: a plain `torch` may pull gigabytes of CUDA packages.
+# What pip would install by itself on Linux brings gigabytes of CUDA packages along. A CPU build has the
+# label +cpu; where pip knows none, the user decides before anything is downloaded.
+define CPU_TORCH
+if [ "$$(uname -s)" = Linux ] && [ -z "$(CUDA)" ]; then \
+  $(BIN)/python -c 'import importlib.util as u, sys; sys.exit(u.find_spec("torch") is None)' \
+  || $(BIN)/python -m pip install $(PIP_QUIET) -c constraints.txt \
+    $(if $(TORCH_INDEX),--extra-index-url "$(TORCH_INDEX)") "torch==$(TORCH)+cpu" \
+  || { printf '%s\n' "pip found no CPU build of torch $(TORCH); the usual one brings gigabytes of CUDA. Choose:" \
+    "  make $(or $(MAKECMDGOALS),demo) TORCH_INDEX=ADDRESS   CPU; pytorch.org/get-started names the address (pip, CPU)" \
+    "  make $(or $(MAKECMDGOALS),demo) CUDA=1                the usual build, with CUDA" >&2; exit 1; }; \
+fi
+endef
+
 $(INSTALLED): pyproject.toml constraints.txt
 	@echo "Setting up $(VENV) ..."
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] < (3, 14))' \
 	  || { echo "otadtk needs Python 3.10 to 3.13; name one with PYTHON=..." >&2; exit 1; }
 	@$(PYTHON) -m venv $(VENV) \
 	  || { echo "$(PYTHON) cannot make a virtual environment; install its venv module" >&2; exit 1; }
+	@$(CPU_TORCH)
+	@$(BIN)/python -m pip uninstall -q $(PIP_QUIET) -y otadtk  # our former name, or the paper's package
 	$(BIN)/python -m pip install $(PIP_QUIET) -c constraints.txt -e ".[dev]"
 	@touch $@
 
@@ -68,7 +87,10 @@ experiments: setup
 	$(BIN)/otadtk-experiments page docs/results.md --out $(RESULTS)
 
 fuzz: setup
-	FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -W ignore -m tests.fuzzing
+	FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -W error -m tests.fuzzing
+
+long: setup
+	PROBLEMS=10000 $(BIN)/python -m pytest -q tests/distances/test_coverage.py
 
 wheel: setup
 	@rm -rf src/otadtk/bundled && mkdir src/otadtk/bundled

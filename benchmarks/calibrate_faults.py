@@ -191,7 +191,7 @@ hundred samples a kind may find nothing to do, and gives the clip back as it was
 
 **Loud results.** What exceeds full scale, and the peak of the input, is turned down as a whole.
 
-**What is needed.** `aac` needs PyAV (`pip install "otadtk[av]"`); `vorbis`, `opus` and `mp3` need
+**What is needed.** `aac` needs PyAV (`pip install "otadtk-audio[av]"`); `vorbis`, `opus` and `mp3` need
 soundfile 0.13 or later. `otadtk.audio.faults.UNAVAILABLE` lists what cannot run and why; `FAULTS` and
 `FAMILIES` leave it out.
 

@@ -96,7 +96,7 @@ def main() -> None:
     name, task, place, *minutes = sys.argv[1:]
     scratch = Path(place)
     if name in CASES:
-        os.environ["OTADTK_CACHE"] = str(scratch / "cache")
+        os.environ["OTADTK_WEIGHTS_CACHE"] = str(scratch / "cache")
     if task == "prepare":
         prepare(name, scratch)
     elif task == "speed":

@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import csv
 import tempfile
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,10 +40,14 @@ from otadtk.training.perceptual import PerceptualRecipe
 from otadtk.training.train import fit, prepare
 from otadtk.training.versions import CLEAN, Version, VersionSet, embed_versions
 
-MODEL = "yamnet+layers+signal+texture+fullband"
+MODEL = "yamnet+layers+signal+texture+spectrum+fullband"
 DRAWS, FAMILY_DRAWS = 5, 3
 STRENGTH = 0.75
 STRENGTHS = (0.2, 0.4, 0.6, 0.8)
+RECONSTRUCTION = {
+    "from mel bands or an envelope": ("mel_griffin_lim", "noise_carrier", "pulse_carrier"),
+    "phases only": ("griffin_lim", "random_phase", "zero_phase", "phase_gradient"),
+}
 Figure = tuple[float, float, float]
 
 
@@ -164,6 +169,10 @@ class Judge:
         found["AUROC, mean of eight kinds"] = interval(np.mean(seen, axis=0))
         means = {name: self.family(points, name) for name in self.families}
         found.update({f"AUROC {name} family": interval(v) for name, v in means.items()})
+        for title, kinds in RECONSTRUCTION.items():
+            found[f"AUROC reconstruction, {title}"] = interval(
+                self.family(points, "reconstruction", kinds)
+            )
         found["AUROC, mean of families"] = interval(np.mean(list(means.values()), axis=0))
         found["strength and distance"] = interval(np.array(self.order(points)))
         return found
@@ -176,11 +185,13 @@ class Judge:
         )
         return self.row[index]
 
-    def family(self, points: Points, name: str) -> np.ndarray:
-        """AUROC of one family, draw after draw."""
+    def family(self, points: Points, name: str, kinds: Sequence[str] = ()) -> np.ndarray:
+        """AUROC of one family, or of some of its kinds, draw after draw."""
         chosen = self.families[name]
         clips = np.array([self.plan[i].clip for i in chosen])
-        return self.detect(points, clips, np.array([self.row[i] for i in chosen]), FAMILY_DRAWS)
+        wanted = [not kinds or self.plan[i].chain[0].kind in kinds for i in chosen]
+        rows = np.where(wanted, [self.row[i] for i in chosen], -1)
+        return self.detect(points, clips, rows, FAMILY_DRAWS)
 
     def detect(self, points: Points, clips: np.ndarray, rows: np.ndarray, draws: int) -> np.ndarray:
         count = self.sides.count

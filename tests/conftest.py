@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import soundfile
 import torch
+from hypothesis import HealthCheck, settings
 
 from otadtk import weights
 from otadtk.audio.synthesis import KINDS, synthesise
@@ -20,6 +21,11 @@ RATE = 16_000
 # a shell in the background ignores Ctrl-C, and so would the commands that tests interrupt
 signal.signal(signal.SIGINT, signal.default_int_handler)
 torch.set_num_threads(1)  # two threads that wait for each other on busy cores crawl
+# the same examples in every run, and no complaint about a busy machine; ``make fuzz`` looks further
+settings.register_profile(
+    "same", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("same")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -64,8 +70,10 @@ def cache(
     """A cache directory of the test's own, with the YAMNet weights in it."""
     for name in ("OTADTK_WEIGHTS", "OTADTK_OFFLINE", "OTADTK_CHECKPOINTS"):
         monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PYTHONWARNINGS", "error")  # in commands that are processes, as in this one
     folder = tmp_path_factory.mktemp("cache")
-    monkeypatch.setenv("OTADTK_CACHE", str(folder))
+    for name in ("OTADTK_CACHE", "OTADTK_WEIGHTS_CACHE"):
+        monkeypatch.setenv(name, str(folder))
     (folder / "weights").mkdir()
     (folder / "weights" / converted_yamnet.name).symlink_to(converted_yamnet)
     return folder

@@ -144,5 +144,5 @@ def test_two_processes(tmp_path: Path) -> None:
 def test_without_torchmetrics(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, "otadtk.torchmetrics")
     monkeypatch.setitem(sys.modules, "torchmetrics", None)
-    with pytest.raises(UsageError, match=r'pip install "otadtk\[torchmetrics\]"'):
+    with pytest.raises(UsageError, match=r'pip install "otadtk-audio\[torchmetrics\]"'):
         __import__("otadtk.torchmetrics")

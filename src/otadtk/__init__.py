@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from otadtk.metrics.transport import compute_otad
 
 __version__ = "0.2.0"
+DISTRIBUTION = "otadtk-audio"
+"""The name under which pip knows this package; ``otadtk`` there is the one of the paper's author."""
 
 _HOME = {
     "otadtk.adapter.files": ("load_adapter",),

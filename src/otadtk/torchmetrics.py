@@ -8,7 +8,7 @@
     print(distance.compute())
 
 The state is the clip vectors of both sides. In a distributed run they are gathered, so that every
-process computes the distance between all clips. Needs ``pip install "otadtk[torchmetrics]"``.
+process computes the distance between all clips. Needs ``pip install "otadtk-audio[torchmetrics]"``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ try:
     from torchmetrics.utilities import dim_zero_cat
 except ImportError as error:
     raise UsageError(
-        'otadtk.torchmetrics needs torchmetrics: pip install "otadtk[torchmetrics]".'
+        'otadtk.torchmetrics needs torchmetrics: pip install "otadtk-audio[torchmetrics]".'
     ) from error
 
 FloatArray = NDArray[np.float32]

@@ -101,7 +101,7 @@ class TestAudioReader:
     ) -> None:
         (tmp_path / "a.m4a").write_bytes(b"\0" * 64)
         monkeypatch.setitem(sys.modules, "av", None)
-        with pytest.raises(AudioError, match=r'pip install "otadtk\[av\]"'):
+        with pytest.raises(AudioError, match=r'pip install "otadtk-audio\[av\]"'):
             read(tmp_path / "a.m4a")
 
     @pytest.mark.parametrize("codec", ["m4a", "webm"])
@@ -129,3 +129,12 @@ class TestAudioReader:
         (tmp_path / "a.m4a").write_bytes(b"garbage" * 99)
         with pytest.raises(AudioError, match="not readable audio"):
             read(tmp_path / "a.m4a")
+
+
+def test_all_of_a_file_is_heard_at_a_higher_rate(tmp_path: Path) -> None:
+    noise = 0.3 * np.random.default_rng(0).standard_normal(16_000).astype(np.float32)
+    soundfile.write(tmp_path / "noise.wav", noise, 16_000)
+    for rate, heard in ((48_000, True), (8_000, False)):
+        reader = AudioReader(tmp_path / "noise.wav", rate)
+        list(reader)
+        assert (reader.audit.unheard == 0.0) == heard

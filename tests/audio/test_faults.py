@@ -206,14 +206,14 @@ def test_without_pyav_aac_is_listed_as_unavailable() -> None:
         "import sys; sys.modules['av'] = None\n"
         "import numpy as np\n"
         "from otadtk.audio.faults import FAMILIES, FAULTS, UNAVAILABLE, apply_fault\n"
-        "assert UNAVAILABLE == {'aac': 'otadtk[av]'}, UNAVAILABLE\n"
+        "assert UNAVAILABLE == {'aac': 'otadtk-audio[av]'}, UNAVAILABLE\n"
         "assert 'aac' not in FAULTS and 'aac' not in FAMILIES['codec']\n"
         "apply_fault('aac', np.ones(9, np.float32), 16000, np.random.default_rng(0))\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=False
     )
-    assert "UsageError: The fault 'aac' needs otadtk[av]." in done.stderr
+    assert "UsageError: The fault 'aac' needs otadtk-audio[av]." in done.stderr
 
 
 def test_here_every_kind_is_available() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import sys
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,20 @@ def test_runs_the_main_job(folder: Path, capsys: pytest.CaptureFixture[str]) -> 
     measured = auroc([bool(faults[n]) for n in names], [costs[n] for n in names])
     assert f"{measured:.3f}" in out
     assert measured > 0.9, "YAMNet finds most of the planted faults"
+
+
+def test_the_next_command_is_exact(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / "my env" / "bin"
+    place.mkdir(parents=True)
+    monkeypatch.setattr(sys, "argv", [str(place / "otadtk-demo")])
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert demo._otadtk() == f"{sys.executable} -m otadtk"
+    (place / "otadtk").touch(mode=0o755)
+    assert demo._otadtk() == f"'{place}/otadtk'"
+    monkeypatch.setenv("PATH", str(place))
+    assert demo._otadtk() == "otadtk"
 
 
 def test_sides_share_no_clip_and_runs_repeat(folder: Path) -> None:

@@ -37,7 +37,7 @@ def test_without_ray_installed(
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     assert embeds(["-m", "logmel", "-d", str(tmp_path), "--engine", "ray"]) == 2
-    assert 'needs Ray: pip install "otadtk[ray]"' in capsys.readouterr().err
+    assert 'needs Ray: pip install "otadtk-audio[ray]"' in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1:1", "127.0.0.1:99999", "ray://127.0.0.1:1"])

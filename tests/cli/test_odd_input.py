@@ -190,7 +190,7 @@ def store_is_sound() -> None:
 def test_scored(world: Path, capsys: pytest.CaptureFixture[str], what: str) -> None:
     make, words = SCORED[what]
     make(world / "eval")
-    assert main(["logmel", "ref", "eval", "--diagnose", "--diag-out", "cj.csv"]) == 0
+    assert main(["logmel", "ref", "eval", "-v", "--diagnose", "--diag-out", "cj.csv"]) == 0
     out, err = capsys.readouterr()
     assert out.startswith("OTAD: ")
     assert np.isfinite(float(out.split()[1]))
@@ -219,7 +219,7 @@ def test_identical_folders(world: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert main(["logmel", "ref", "ref"]) == 0
     out, err = capsys.readouterr()
     assert abs(float(out.split()[1])) < 1e-6
-    assert "4 evaluated clips are in the reference too" in err
+    assert "audit: evaluated: 4 in the reference too (-v names the clips)" in err
 
 
 def test_one_clip_against_two_thousand(world: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,6 +16,7 @@ from otadtk.adapter.files import save_adapter
 from otadtk.adapter.network import RiemannianAdapter
 from otadtk.cli.score import main
 from otadtk.encoders import get_spec
+from otadtk.errors import UsageError
 
 Folders = tuple[Path, Path]
 
@@ -73,7 +74,6 @@ def test_statistics_of_every_metric(folders: Folders, capsys: pytest.CaptureFixt
         "OTAD",
         "floor",
         "95 % interval",
-        "limit",
         "FAD",
         "floor",
         "95 % interval",
@@ -87,12 +87,22 @@ def test_statistics_of_every_metric(folders: Folders, capsys: pytest.CaptureFixt
     result = evaluate(FAD("logmel"), *folders, paired=True, **asked)  # the folders hold twins
     floor = result.statistics.floor
     assert floor is not None
-    assert lines[4] == result.headline()
-    assert f"floor {floor.mean:.6f}, {result.score / floor.mean:.2f} times it" in lines[4]
-    assert f"p = {floor.p_value:.3g}" in lines[4]
-    assert "times it" not in lines[8]  # KAD's floor is about zero
+    assert lines[3] == result.headline()
+    assert f"floor {floor.mean:.6f}, {result.score / floor.mean:.2f} times it" in lines[3]
+    assert f"p = {floor.p_value:.3g}" in lines[3]
+    assert "times it" not in lines[7]  # KAD's floor is about zero
     assert "cannot tell the sets apart at N = 8, M = 8" in err  # both folders are of one kind
     assert "KAD is unbiased at every N" in err
+    assert "OTAD has no limit by a fit in 1/N" in err
+
+
+def test_otad_alone_is_not_extrapolated(
+    folders: Folders, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("logmel", *folders, "--extrapolate") == 2
+    assert "take the excess (--excess)" in capsys.readouterr().err
+    with pytest.raises(UsageError, match="no limit by a fit"):
+        evaluate(OTAD("logmel"), *folders, limit=True)
 
 
 def test_few_permutations_are_remarked_on(
@@ -115,7 +125,7 @@ def test_diagnose(folders: Folders, tmp_path: Path, capsys: pytest.CaptureFixtur
     out = capsys.readouterr().out.splitlines()
     worst = OTAD("logmel", epsilon=2.0).diagnose(*folders).top_k(3)
     assert out[0].startswith("OTAD: ")
-    assert [line.split()[1] for line in out[3:]] == [str(file) for file, _ in worst]
+    assert [line.split()[2] for line in out[3:]] == [str(file) for file, _ in worst]
     with (tmp_path / "a" / "cj.csv").open(newline="") as file:
         rows = list(csv.reader(file))
     assert rows[0][:2] == ["file", "cj"]

@@ -42,7 +42,7 @@ def test_silent_clips_come_first_in_a_terminal_but_not_in_a_pipe(
     )
     print_worst(diagnostics, 2)
     piped = capsys.readouterr().out.splitlines()[-2:]
-    assert [line.split()[1] for line in piped] == [str(Path("set/d.wav")), str(Path("set/a.wav"))]
+    assert [line.split()[2] for line in piped] == [str(Path("set/d.wav")), str(Path("set/a.wav"))]
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     print_worst(diagnostics, 2)
     *_, first, second, third, note = capsys.readouterr().out.splitlines()

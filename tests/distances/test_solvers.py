@@ -117,7 +117,7 @@ def test_a_plan_on_clipped_entries_is_not_certified_below_the_optimum(far):
     assert clipped > 0.01
     term = certify(
         KernelPlan(kernel, u, v, a, a, clipped), a.numpy(), a.numpy(), cost, 1.0,
-        tolerance=1e-5, rounding=0.0, iterations=200, regime="smooth",
+        tolerance=1e-5, iterations=200, regime="smooth",
     )  # fmt: skip
     exact = ot.emd2(ot.unif(31), ot.unif(31), ot.dist(x, y))
     assert term.primal >= exact
@@ -137,11 +137,9 @@ def test_any_potentials_bracket_the_truth(scale, noise):
         Panels(cost, 0), torch.tensor(f), torch.tensor(g), float("inf"), 30 * 25
     )
     a, b = ot.unif(30), ot.unif(25)
-    plan = SparsePlan(SparseDual(everything, a, b, epsilon), f, g, dropped=0.0)
-    term = certify(
-        plan, a, b, cost, epsilon, tolerance=1e-5, rounding=0.0, iterations=0, regime="sharp"
-    )
-    lower, upper = transport_bracket(plan, a, b, epsilon, term.primal)
+    plan = SparsePlan(SparseDual(everything, a, b, epsilon), f, g, 0.0, cost.entry_rounding())
+    term = certify(plan, a, b, cost, epsilon, tolerance=1e-5, iterations=0, regime="sharp")
+    lower, upper = transport_bracket(plan, a, b, epsilon, term.primal, 0.0)
     transport, entropic, _ = long_run(x, y, epsilon)
     assert lower - 1e-9 <= transport <= upper + 1e-9
     assert term.dual - 1e-9 <= entropic <= term.primal + 1e-9

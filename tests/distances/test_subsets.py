@@ -77,6 +77,7 @@ def test_without_room_for_the_matrix():
 @pytest.mark.parametrize("outliers", [False, True])
 @pytest.mark.parametrize("epsilon_scale", ["absolute", "median_cost"])
 def test_transport_above_the_sampling_threshold(monkeypatch, scale, outliers, epsilon_scale):
+    monkeypatch.setattr("otadtk.distances.subsets.LARGEST", 0)
     monkeypatch.setattr("otadtk.distances.transport.sparse.annealing.SAMPLE", 20)
     pool, draws = pool_and_draws(scale, n=90, m=80)
     if outliers:  # up to 10⁸ ε away: beyond the digits of float32
@@ -91,6 +92,7 @@ def test_transport_above_the_sampling_threshold(monkeypatch, scale, outliers, ep
 
 def test_every_regime_of_a_pool_above_the_sampling_threshold(monkeypatch):
     """Each way through the solver takes the costs of a pool, with more points than are sampled."""
+    monkeypatch.setattr("otadtk.distances.subsets.LARGEST", 0)
     monkeypatch.setattr("otadtk.distances.transport.sparse.annealing.SAMPLE", 20)
     taken: set[str] = set()
     for way in ("_smooth", "_sharp_cross", "_sharp_self", "_annealed", "_newton"):
@@ -114,8 +116,9 @@ def test_every_regime_of_a_pool_above_the_sampling_threshold(monkeypatch):
     assert taken >= {"_smooth", "_sharp_cross", "_sharp_self", "_annealed"}
 
 
-def test_a_newton_step_whose_scaling_underflows_is_rejected():
+def test_a_newton_step_whose_scaling_underflows_is_rejected(monkeypatch):
     """Its potentials would be infinite, and the certificate warn; warnings are errors here."""
+    monkeypatch.setattr("otadtk.distances.subsets.LARGEST", 0)
     rng = np.random.default_rng(118)
     n, m, d = rng.integers(2, 90), rng.integers(2, 90), rng.integers(1, 40)
     scale = 10.0 ** rng.uniform(-2, 2.5)
@@ -139,3 +142,36 @@ def test_2050_points_a_side_in_the_sharp_regime():
     expected = transport(pool[i], pool[j], settings)
     assert expected.xy.regime == "sharp"
     assert transport_between(pool, settings)(i, j) == pytest.approx(expected.value, rel=1e-3)
+
+
+KINDS = ("sharp", "entropic")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("scale", [0.1, 1.0, 10.0, 100.0])
+def test_small_draws_are_solved_together(kind, scale):
+    """Subsets of different sizes with repeated points, in every regime, some with points far away."""
+    rng = np.random.default_rng(3)
+    pool = scale * rng.normal(size=(90, 3))
+    pool[::13] *= 20.0
+    draws = [np.split(rng.integers(90, size=80), [rng.integers(1, 79)]) for _ in range(12)]
+    settings = TransportSettings(divergence=kind)
+    between = transport_between(pool, settings)
+    assert between.at_once > 1
+    together = between.many(draws)
+    assert [between(*draw) for draw in draws] == pytest.approx(together, rel=1e-4)
+    for value, (i, j) in zip(together, draws, strict=True):
+        alone = transport(pool[i], pool[j], settings)
+        assert value == pytest.approx(alone.value, rel=1e-4, abs=alone.error_bar)
+
+
+def test_few_small_problems_need_the_ladder(monkeypatch):
+    """A batch that never converges would be right all the same, but slow."""
+    rng = np.random.default_rng(4)
+    between = transport_between(
+        np.concatenate([20.0 * rng.normal(size=(60, 8)), rng.normal(size=(60, 8))]),
+        TransportSettings(),
+    )
+    monkeypatch.setattr(between, "_alone", None)  # not to be called
+    draws = [np.split(rng.permutation(120), 2) for _ in range(20)]
+    assert np.isfinite(between.many(draws)).all()

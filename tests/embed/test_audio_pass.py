@@ -198,33 +198,52 @@ def test_main_thread_keeps_its_torch_threads(tmp_path: Path, write_clips: WriteC
         torch.set_num_threads(before)
 
 
+HELD_ENCODER = """
+import time
+from pathlib import Path
+import numpy as np
+
+class Held:
+    name, target_sr, embedding_dim = "held", 16000, 3
+
+    def encode(self, wav, sr):
+        while float(wav.max()) > 0.99 and Path({hold!r}).exists():
+            time.sleep(0.01)
+        return np.array([float(wav.mean()), float(wav.std()), float(wav.max())])
+"""
+
+
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_kill_at_any_moment_loses_nothing(
     tmp_path: Path, write_clips: WriteClips, how: signal.Signals
 ) -> None:
-    clips, root = tmp_path / "clips", tmp_path / "s"
-    write_clips(clips, 60, seconds=3.0)
-    command = [sys.executable, "-m", "otadtk.cli.embeds", "-m", "logmel", "-d", str(clips)]
-    kills = 0
+    """A run cannot end before it is killed: the encoder waits at the last clip."""
+    clips, root, hold = tmp_path / "clips", tmp_path / "s", tmp_path / "hold"
+    files = write_clips(clips, 60, seconds=0.3)
+    soundfile.write(files[-1], np.ones(4800), 16_000, subtype="FLOAT")
+    (tmp_path / "held.py").write_text(HELD_ENCODER.format(hold=str(hold)))
+    model = f"{tmp_path / 'held.py'}:Held"
+    command = [sys.executable, "-m", "otadtk.cli.embeds", "-m", model, "-d", str(clips)]
     moments = random.Random(0)
-    for _ in range(6):
-        process = subprocess.Popen(
-            [*command, "--cache-dir", str(root)], stderr=subprocess.PIPE, stdout=subprocess.PIPE
-        )
+    for _ in range(4):
         stored = len(list(root.rglob("*.clip")))
-        deadline = time.monotonic() + 60
-        while len(list(root.rglob("*.clip"))) <= stored and time.monotonic() < deadline:
-            if process.poll() is not None:
-                break
+        if stored >= len(files) - 1:
+            break
+        hold.touch()
+        pipe = subprocess.PIPE
+        process = subprocess.Popen([*command, "--cache-dir", str(root)], stderr=pipe, stdout=pipe)
+        while len(list(root.rglob("*.clip"))) == stored:
+            assert process.poll() is None, process.communicate()
             time.sleep(0.005)
         time.sleep(moments.uniform(0, 0.02))
         process.send_signal(how)
+        hold.unlink()
         _, errors = process.communicate()
-        kills += process.returncode != 0
-        if process.returncode == 130:
+        assert process.returncode == (130 if how == signal.SIGINT else -how)
+        if how == signal.SIGINT:
             assert b"interrupted" in errors
             assert b"Traceback" not in errors
-    assert kills > 0, "no run was interrupted"
-    embedded = embed(clips, logmel(), EmbeddingStore(root))
-    clean = embed(clips, logmel(), EmbeddingStore(tmp_path / "clean"))
+    encoder = LazyEncoder(get_spec(model), device="cpu")
+    embedded = embed(clips, encoder, EmbeddingStore(root))
+    clean = embed(clips, encoder, EmbeddingStore(tmp_path / "clean"))
     assert np.array_equal(embedded.vectors, clean.vectors)

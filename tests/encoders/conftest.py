@@ -37,6 +37,7 @@ def seeded_encoder(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], 
 @pytest.fixture
 def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache directory of this test alone."""
-    monkeypatch.setenv("OTADTK_CACHE", str(tmp_path / "cache"))
+    for name in ("OTADTK_CACHE", "OTADTK_WEIGHTS_CACHE"):
+        monkeypatch.setenv(name, str(tmp_path / "cache"))
     monkeypatch.delenv("OTADTK_WEIGHTS", raising=False)
     return tmp_path / "cache"

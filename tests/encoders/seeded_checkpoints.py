@@ -57,7 +57,7 @@ def build(name: str, folder: Path) -> Encoder:
     if not get_spec(name).weights:
         return load_encoder(get_spec(name), CPU)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("OTADTK_CACHE", str(folder / "cache"))
+        patch.setenv("OTADTK_WEIGHTS_CACHE", str(folder / "cache"))
         path = write_checkpoint(name, official_tensors(name), folder)
         encoder = load_encoder(spec_of(name, path), CPU, path)
     shutil.rmtree(folder)

@@ -87,6 +87,17 @@ def test_vggish_shows_its_layers(seeded_encoder: Callable[[str], Encoder]) -> No
     assert np.isfinite(vector).all()
 
 
+@pytest.mark.parametrize("name", ["panns", "panns_wglm"])
+def test_panns_shows_its_layers(seeded_encoder: Callable[[str], Encoder], name: str) -> None:
+    inner = seeded_encoder(name)
+    encoder = LayersEncoder(get_spec(f"{name}+layers"), inner)
+    clip = synthesise("rain", 0, 2.5, 32_000)
+    vector = encoder.encode(clip, 32_000)
+    assert vector.shape == (2048 + 2 * (256 + 512 + 1024),)
+    np.testing.assert_allclose(vector[:2048], inner.encode(clip, 32_000), atol=1e-6)
+    assert np.isfinite(vector).all()
+
+
 def test_specs() -> None:
     plain, whole = get_spec("yamnet"), get_spec("yamnet+layers")
     assert whole.inner == plain

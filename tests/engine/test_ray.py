@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -22,26 +21,26 @@ from otadtk.encoders import get_spec
 from otadtk.engine import RayEngine
 from otadtk.errors import AudioError, UsageError
 from tests.embedding import embed, fill_store
+from tests.engine.conftest import NODES, until
 
 WriteClips = Callable[..., list[Path]]
 Stored = Callable[[Path], dict[str, bytes]]
 
 
 def kill_one_node(cluster: Any, marks: Path) -> threading.Thread:
-    """Kills a node that is not the head, once all three have been seen at work."""
+    """Kills a node that is not the head, once all three are at work; then they may go on."""
 
     def kill() -> None:
-        deadline = time.monotonic() + 120
-        while len(list(marks.iterdir())) < 3 and time.monotonic() < deadline:
-            time.sleep(0.01)
+        until(lambda: len(list(marks.iterdir())) == NODES)
         cluster.remove_node(cluster.worker_nodes.copy().pop(), allow_graceful=False)
+        (marks / "go").touch()
 
     thread = threading.Thread(target=kill)
     thread.start()
     return thread
 
 
-@pytest.mark.parametrize("slow_encoder", [3], indirect=True)
+@pytest.mark.parametrize("slow_encoder", [1], indirect=True)
 def test_node_killed_while_embedding(
     cluster: Any,
     tmp_path: Path,
@@ -61,7 +60,8 @@ def test_node_killed_while_embedding(
         )
         killer.join()
         assert engine.summary is not None
-        assert (filled.clips, filled.encoded, filled.bad) == (150, (150,), ())
+        assert (filled.clips, filled.bad) == (150, ())
+        assert 0 < filled.encoded[0] <= 150  # the dead node may have stored what it did not deliver
         assert engine.summary.retries > 0, "no node died at work"
         again = fill_store(
             tmp_path / "ref", [encoder], EmbeddingStore(tmp_path / "far"), engine=engine
@@ -75,7 +75,6 @@ def test_node_killed_while_embedding(
     assert score([*command, "--cache-dir", str(tmp_path / "near")]) == 0
     assert far.out == capsys.readouterr().out
     assert stored(tmp_path / "far") == stored(tmp_path / "near")
-    cluster.add_node(num_cpus=1, object_store_memory=100_000_000)
 
 
 @pytest.mark.parametrize("gpus", [0.0, 0.5])
@@ -89,18 +88,18 @@ def test_poison_file_is_given_up_and_reported(
 ) -> None:
     clips = write_clips(tmp_path / "clips", 12, seconds=0.3)
     square = np.ones(4800, dtype=np.float32)
-    soundfile.write(clips[4], square, 16_000, subtype="FLOAT")
+    soundfile.write(clips[1], square, 16_000, subtype="FLOAT")
     encoder = LazyEncoder(get_spec(slow_encoder[0]))
     store = EmbeddingStore(tmp_path / "far")
     with (
         RayEngine(num_actors=1, gpus_per_actor=gpus, decode="actors") as engine,
-        pytest.raises(AudioError, match=r"1 of 12 files.*004.wav: its worker died 3 times"),
+        pytest.raises(AudioError, match=r"1 of 12 files.*001.wav: its worker died 3 times"),
     ):
         embed(tmp_path / "clips", encoder, store, engine=engine)
     assert engine.summary is not None
     # with its batch, alone, and given up; the batch at hand beside it is above suspicion on a CPU
     assert engine.summary.retries == (3 if gpus else 2)
-    clips[4].unlink()
+    clips[1].unlink()
     fill_store(tmp_path / "clips", [encoder], EmbeddingStore(tmp_path / "near"))
     assert stored(tmp_path / "far") == stored(tmp_path / "near")
 
@@ -148,16 +147,14 @@ def test_actor_with_a_gpu_decodes_ahead(cluster: Any, tmp_path: Path) -> None:
         def work(items: Iterator[tuple[int, int]]) -> Iterator[tuple[int, int]]:
             for index, item in items:
                 (tmp_path / str(item)).touch()
-                patience = time.monotonic() + 30
-                while len(list(tmp_path.iterdir())) < 2 and time.monotonic() < patience:
-                    time.sleep(0.01)
-                yield index, len(list(tmp_path.iterdir()))
+                until(lambda: len(list(tmp_path.iterdir())) == 2)
+                yield index, item
 
         return work
 
     with RayEngine(num_actors=1, gpus_per_actor=0.25) as engine:
         found = engine.run(prepare, [5, 6], title="numbers", unit="number", batch_size=1)
-        assert dict(found) == {0: 2, 1: 2}
+        assert dict(found) == {0: 5, 1: 6}
 
 
 def test_sinkhorn_of_distributed_rows_when_a_worker_dies(cluster: Any) -> None:

@@ -21,6 +21,7 @@ from otadtk.embed.store import EmbeddingStore
 from otadtk.encoders import get_spec
 from otadtk.engine import Lost, RayEngine
 from tests.embedding import embed, fill_store
+from tests.engine.conftest import NODES, PATIENCE, until
 
 WriteClips = Callable[..., list[Path]]
 Stored = Callable[[Path], dict[str, bytes]]
@@ -83,21 +84,23 @@ def test_memory_of_prefetched_files_is_bounded(
 class Numbers:
     """Work at numbers, of which one kills its process; prefetched they are large arrays.
 
-    Each result tells whether it was prefetched. Actors wait until ``nodes`` have prefetched, and
-    no task goes on before as many have begun: one alone might take all batches.
+    Each result tells whether it was prefetched. With ``held_nodes``, tasks wait at the second batch of
+    their node until there is a file ``go``, and actors wait until so many nodes do: one alone might
+    take all batches.
     """
 
     def __init__(
-        self, folder: Path, poison: int = -1, nodes: int = 0, seconds: float = 0.0
+        self, folder: Path, poison: int = -1, held_nodes: int = 0, seconds: float = 0.0
     ) -> None:
-        self._folder, self._poison, self._nodes, self._seconds = folder, poison, nodes, seconds
+        self._folder, self._poison = folder, poison
+        self._held_nodes, self._seconds = held_nodes, seconds
 
     def prepare(self) -> Callable[[Iterator[tuple[int, Any]]], Iterator[tuple[int, Any]]]:
         """The worker."""
 
         def work(items: Iterator[tuple[int, Any]]) -> Iterator[tuple[int, Any]]:
             for index, item in items:
-                self._wait_for_nodes("done")
+                until(lambda: len(list(self._folder.glob("held-*"))) >= self._held_nodes)
                 done = isinstance(item, np.ndarray)
                 yield index, (self._look(int(item[0] if done else item)), done)
 
@@ -108,18 +111,14 @@ class Numbers:
         import ray
 
         node = ray.get_runtime_context().get_node_id()
-        (self._folder / f"begun-{node}").touch()
-        self._wait_for_nodes("begun")
+        first, held, go = (self._folder / name for name in (f"first-{node}", f"held-{node}", "go"))
+        if self._held_nodes and first.exists():
+            held.touch()
+            until(go.exists)
         time.sleep(self._seconds)
         done = [np.full(50_000, self._look(item)) for item in items]
-        (self._folder / f"done-{node}").touch()
+        first.touch()
         return done
-
-    def _wait_for_nodes(self, mark: str) -> None:
-        patience = time.monotonic() + 120
-        while len(list(self._folder.glob(f"{mark}-*"))) < self._nodes:
-            assert time.monotonic() < patience, mark
-            time.sleep(0.02)
 
     def _look(self, item: int) -> int:
         if item == self._poison:
@@ -143,17 +142,17 @@ def test_item_that_kills_whoever_prefetches_it(cluster: Any, tmp_path: Path) -> 
 
 
 def test_node_killed_with_what_it_has_decoded(cluster: Any, tmp_path: Path) -> None:
-    work = Numbers(tmp_path, nodes=2, seconds=0.1)
+    work = Numbers(tmp_path, held_nodes=2)
     found = {}
     with RayEngine(num_actors=1, gpus_per_actor=1.0, batch_size=8) as engine:
         runs = engine.run(work.prepare, range(120), title="n", unit="n", prefetch=work.prefetch)
         for index, result in runs:
-            if not found:  # both other nodes have done something that still lies there
+            if not found:  # both other nodes have done a batch and hold another
                 cluster.remove_node(cluster.worker_nodes.copy().pop(), allow_graceful=False)
+                (tmp_path / "go").touch()
             found[index] = result
         assert engine.summary is not None
         assert engine.summary.retries > 0, "the node had nothing"
-    cluster.add_node(num_cpus=1, object_store_memory=100_000_000)
     assert {index: number for index, (number, _) in found.items()} == {i: i for i in range(120)}
 
 
@@ -169,15 +168,12 @@ def test_actors_that_wait_for_room_go_before_tasks(cluster: Any, tmp_path: Path)
 def test_tasks_end_with_their_run(cluster: Any, tmp_path: Path) -> None:
     import ray
 
-    work = Numbers(tmp_path, seconds=600.0)
+    work = Numbers(tmp_path, seconds=2 * PATIENCE)
     with RayEngine(num_actors=1, decode="tasks", batch_size=1) as engine:
         runs = engine.run(work.prepare, range(20), title="n", unit="n", prefetch=work.prefetch)
         next(runs)
         runs.close()
-        patience = time.monotonic() + 30
-        while ray.available_resources().get("CPU") != 3.0:
-            assert time.monotonic() < patience, ray.available_resources()
-            time.sleep(0.1)
+        until(lambda: ray.available_resources().get("CPU") == NODES)
 
 
 def test_tasks_that_find_no_cpu_are_called_back(

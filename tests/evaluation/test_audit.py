@@ -17,6 +17,7 @@ from otadtk.embed import BadClip, EmbeddingSet, LazyEncoder
 from otadtk.embed.store import EmbeddingStore
 from otadtk.encoders import get_spec
 from otadtk.evaluation.audit import PairAudit, audit_sets
+from otadtk.evaluation.audit_lines import summary_line
 from tests.embedding import embed
 
 WriteClips = Callable[..., list[Path]]
@@ -112,8 +113,10 @@ def test_a_set_against_itself_leaks_wholly(folders: tuple[Path, Path]) -> None:
 def test_unlike_sets(changed: dict[str, float], words: str) -> None:
     reference = given_set([fact() for _ in range(40)])
     evaluated = given_set([fact(**changed) for _ in range(40)], seed=1)  # type: ignore[arg-type]
-    (line,) = audit_sets(reference, evaluated).contrasts
-    assert words in line
+    audit = audit_sets(reference, evaluated)
+    (contrast,) = audit.contrasts
+    assert words in str(contrast)
+    assert audit.to_dict()["contrasts"] == [str(contrast)]
     few = given_set([fact(**changed) for _ in range(2)], seed=1)  # type: ignore[arg-type]
     assert audit_sets(reference, few).contrasts == (), "two clips say nothing of a distribution"
 
@@ -157,3 +160,22 @@ def test_what_the_encoder_cannot_hear_is_said(tmp_path: Path) -> None:
     assert audit.reference.unheard == ()
     assert len(audit.evaluated.unheard) == 4
     assert "4 evaluated clips are not heard in full" in "\n".join(audit.warnings())
+
+
+def test_one_line_for_all_findings_names_the_systems() -> None:
+    reference = given_set([fact() for _ in range(40)])
+    like = given_set([fact() for _ in range(40)], seed=1)
+    short, shorter = (
+        given_set([fact(seconds=s) for _ in range(40)], seed=2 + int(s)) for s in (3.0, 2.0)
+    )
+    sets = {"like": like, "short": short, "shorter": shorter}
+    line = summary_line({name: audit_sets(reference, side) for name, side in sets.items()})
+    assert line == "unlike the reference in duration (median 5 s): short (3 s), shorter (2 s)"
+    assert summary_line({"like": audit_sets(reference, like)}) == ""
+
+
+def test_the_line_counts_each_kind(folders: tuple[Path, Path]) -> None:
+    shutil.copy(folders[0] / "002.wav", folders[1] / "stolen.wav")
+    shutil.copy(folders[0] / "002.wav", folders[0] / "again.wav")
+    line = summary_line({"evaluated": audit_folders(*folders)})
+    assert line == "reference: 1 exact copy; evaluated: 1 in the reference too"

@@ -131,7 +131,7 @@ def test_dataframe(diagnostics: OTADDiagnostics, monkeypatch: pytest.MonkeyPatch
     assert table["cj"].tolist() == diagnostics.cj.tolist()
     assert table.loc[1, "flags"] == "silent short"
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(UsageError, match=r"pip install \"otadtk\[pandas\]\""):
+    with pytest.raises(UsageError, match=r"pip install \"otadtk-audio\[pandas\]\""):
         diagnostics.to_dataframe()
 
 

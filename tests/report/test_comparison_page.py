@@ -13,7 +13,7 @@ import soundfile
 
 from otadtk.audio.synthesis import synthesise
 from otadtk.cli.compare import main
-from tests.report.test_browser import until
+from tests.report.test_browser import PATIENCE, until
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -64,6 +64,7 @@ def test_clips_that_differ_most_come_first(
 
     problems: list[str] = []
     page = browser.new_page(viewport={"width": 1400, "height": 900})
+    page.set_default_timeout(PATIENCE)
     page.on("console", lambda message: problems.append(message.text))
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.goto(report.as_uri())

@@ -280,9 +280,11 @@ class TestRuns:
     def test_perceptual_hears_families_of_faults(
         self, sounds: Path, tmp_path: Path, store_root: Path
     ) -> None:
-        config = TrainingConfig.for_variant("perceptual", epochs=2, steps=4, batch=32, hidden=16)
+        config = TrainingConfig.for_variant(
+            "perceptual", epochs=2, steps=4, batch=32, hidden=16, single_faults=2
+        )
         done = run(sounds, tmp_path / "x.safetensors", store_root, config)
-        assert done.card.encoder == "logmel+signal+texture+fullband"
+        assert done.card.encoder == "logmel+signal+texture+spectrum+fullband"
         again = run(sounds, tmp_path / "y.safetensors", store_root, config)
         assert again.path.read_bytes() == done.path.read_bytes()
         less = dataclasses.replace(config, leave_out="codec")

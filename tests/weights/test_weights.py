@@ -18,6 +18,7 @@ import pytest
 import torch
 
 from otadtk import weights
+from otadtk.encoders import get_spec
 from otadtk.errors import WeightsError
 from otadtk.weights import HuggingFaceFile, Url, WeightFile, WheelMember, load_converted
 
@@ -70,6 +71,17 @@ def cached(cache: Path) -> list[str]:
     """What lies in the weights folder of the cache, apart from YAMNet and lock files."""
     names = [p.name for p in (cache / "weights").iterdir()]
     return [n for n in names if not n.startswith("yamnet") and not n.endswith(".lock")]
+
+
+def test_the_cache_of_embeddings_is_another(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = get_spec("yamnet").weights
+    monkeypatch.setenv("OTADTK_CACHE", str(tmp_path))
+    assert weights.find_converted("yamnet", files) is not None
+    assert weights.embedding_cache() == tmp_path / "embeddings"
+    monkeypatch.setenv("OTADTK_WEIGHTS_CACHE", str(tmp_path))
+    assert weights.find_converted("yamnet", files) is None
 
 
 def test_download_verify_convert_once(server: Server, cache: Path) -> None:
@@ -200,7 +212,7 @@ def test_interrupted_conversion_restarts(server: Server, cache: Path) -> None:
 
 
 def _load(cache: Path, url: str) -> None:
-    os.environ["OTADTK_CACHE"] = str(cache)
+    os.environ["OTADTK_WEIGHTS_CACHE"] = str(cache)
     load_converted("toy", files_at(url), convert)
 
 

@@ -18,13 +18,16 @@ import os
 from pathlib import Path
 
 from otadtk.adapter.manifest import BUNDLED, KnownAdapter, known_adapter
-from otadtk.weights import cache_directory
+from otadtk.weights import adapter_cache
 
 VARIANTS = ("agnostic", "native", "artifact", "perceptual", "raw")
+WITH_FEATURES = ("artifact", "perceptual")
+"""Variants that take features beside the embedding: they need the audio, or a pack with them."""
 
 __all__ = [
     "BUNDLED",
     "VARIANTS",
+    "WITH_FEATURES",
     "KnownAdapter",
     "default_variant",
     "find_adapter",
@@ -36,7 +39,7 @@ __all__ = [
 
 def user_places() -> list[Path]:
     """The user's directories for adapters, first choice first."""
-    places = [cache_directory() / "adapters"]
+    places = [adapter_cache()]
     if os.environ.get("OTADTK_CHECKPOINTS"):
         places.insert(0, Path(os.environ["OTADTK_CHECKPOINTS"]))
     return places

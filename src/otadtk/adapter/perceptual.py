@@ -34,8 +34,9 @@ class PerceptualAdapter(Adapter):
     z_b are the features of a block in deviations of the reference collection, bounded smoothly at
     ±4 each, divided so that two reference clips are at mean squared distance 1, and z̃_b the same
     with its norm bounded smoothly at twice the usual: silence, or one gross fault, moves a clip no
-    farther than that. f = ½ softplus(h(z) + 2)^1.5, h a small network with one output for each family of
-    faults, f̃ the same with its norm bounded. The first block is the embedding itself.
+    farther than that. f = ½ γ softplus(h(z) + 2)^1.5, h a small network with one output for each
+    family of faults, γ how much each family counts, f̃ the same with its norm bounded. The first block
+    is the embedding itself.
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class PerceptualAdapter(Adapter):
         self.scales: Tensor
         self.weights: Tensor
         self.fault_weight: Tensor
+        self.fault_gains: Tensor
         self.fault_reach: Tensor
         self.register_buffer("mean", torch.zeros(self.input_dim))
         self.register_buffer("spread", torch.ones(self.input_dim))
@@ -69,6 +71,7 @@ class PerceptualAdapter(Adapter):
         self.register_buffer("scales", torch.ones(len(self.blocks)))
         self.register_buffer("weights", torch.ones(len(self.blocks)))
         self.register_buffer("fault_weight", torch.tensor(1.0))
+        self.register_buffer("fault_gains", torch.ones(families))
         self.register_buffer("fault_reach", torch.tensor(_FAULT_REACH))
         self.hears = nn.Sequential(
             nn.Linear(self._listened.stop - self._listened.start, hidden),
@@ -103,7 +106,7 @@ class PerceptualAdapter(Adapter):
 
     def coordinates(self, logits: Tensor) -> Tensor:
         """√α · f̃ of logits: near 0 for a clean clip."""
-        heard = functional.softplus(logits + _OFFSET) ** _POWER / 2.0
+        heard = self.fault_gains * functional.softplus(logits + _OFFSET) ** _POWER / 2.0
         return self.fault_weight.sqrt() * _bounded(heard, self.fault_reach)
 
     def forward(self, x: Tensor) -> Tensor:

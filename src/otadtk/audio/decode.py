@@ -65,7 +65,10 @@ class AudioReader:
             if resampler is None:
                 yield mono
                 continue
-            self._power_read += float(np.square(mono, dtype=np.float64).sum()) / rate
+            if (
+                rate > self._sample_rate
+            ):  # to a higher rate nothing is lost but the resampler's edge
+                self._power_read += float(np.square(mono, dtype=np.float64).sum()) / rate
             yield self._counted(resampler.resample_chunk(mono))
         if resampler is not None:
             yield self._counted(resampler.resample_chunk(np.zeros(0, dtype=np.float32), last=True))
@@ -141,7 +144,7 @@ def _decode_pyav(path: Path) -> Iterator[tuple[Samples, int]]:
         import av
     except ImportError:
         raise AudioError(
-            f'{path.suffix} files need PyAV: pip install "otadtk[av]", or convert them to flac'
+            f'{path.suffix} files need PyAV: pip install "otadtk-audio[av]", or convert them to flac'
         ) from None
     try:
         with av.open(str(path)) as container:

@@ -144,7 +144,7 @@ def _import(options: argparse.Namespace) -> None:
     from otadtk.adapter.importing import read_foreign
     from otadtk.encoders import get_spec
     from otadtk.encoders.wrappers import split_suffixes
-    from otadtk.weights import cache_directory
+    from otadtk.weights import adapter_cache
 
     foreign = options.file.suffix in (".pt", ".pth")
     if foreign and not (options.model and options.variant):
@@ -158,7 +158,7 @@ def _import(options: argparse.Namespace) -> None:
         card, _ = read_card(options.file)
         spec = get_spec(split_suffixes(card.encoder)[0])
         read_adapter(options.file, spec)  # fails if it does not fit the encoder
-    target = cache_directory() / "adapters" / spec.name / f"{card.variant}.safetensors"
+    target = adapter_cache() / spec.name / f"{card.variant}.safetensors"
     if target.exists() and not options.force:
         raise UsageError(f"{target} exists; --force replaces it.")
     if foreign:

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import argparse
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from otadtk.cli.shared.audit import describe_systems
+from otadtk.cli.shared.audit import describe
 from otadtk.cli.shared.common_options import positive_int, seed_number
+from otadtk.cli.shared.designs import (
+    add_floor_options,
+    check_floor_options,
+    choose_design,
+    refuse_excess_of_twins,
+)
 from otadtk.cli.shared.engine_options import chosen_engine
 from otadtk.cli.shared.execute import EXIT_CODES, execute
 from otadtk.cli.shared.json_output import add_json_option, emit_json
 from otadtk.cli.shared.metric_options import add_metric_options, check_metric_options, make_metrics
+from otadtk.cli.shared.ranking_table import print_ranking
 from otadtk.cli.shared.report_options import (
     add_page_options,
     check_page_options,
@@ -23,9 +30,11 @@ from otadtk.cli.shared.scoring import add_input_options, check_files, provenance
 from otadtk.errors import NotConvergedError, UsageError
 
 if TYPE_CHECKING:
+    from otadtk.embed import EmbeddingSet
     from otadtk.engine import Engine
     from otadtk.evaluation.audit import PairAudit
     from otadtk.evaluation.compare import Comparison
+    from otadtk.statistics.designs import Design
 
 logger = logging.getLogger(__name__)
 
@@ -64,6 +73,8 @@ def _parser() -> argparse.ArgumentParser:
         help="differences by R bootstrap replicates of all systems at once (default: "
         f"{DEFAULT_BOOTSTRAP}), instead of a jackknife",
     )
+    statistics = parser.add_argument_group("statistics of each system (every metric)")
+    add_floor_options(statistics)
     parser.add_argument("--seed", type=seed_number, help="seed of all random draws (default: 0)")
     add_page_options(parser)
     add_json_option(parser)
@@ -78,10 +89,12 @@ def _run(options: argparse.Namespace) -> None:
 
 def _compare(options: argparse.Namespace, engine: Engine) -> None:
     from otadtk.evaluation.compare import compare
+    from otadtk.evaluation.defaults import ENOUGH, PERMUTATIONS, has_quick_floor
     from otadtk.evaluation.evaluate import embed_once
 
     check_metric_options(options)
-    check_page_options(options)
+    check_page_options(options, shown_elsewhere=True)
+    check_floor_options(options)
     if options.bootstrap is not None and options.bootstrap < _LEAST_BOOTSTRAP:
         raise UsageError(
             f"An interval needs at least {_LEAST_BOOTSTRAP} replicates; --bootstrap "
@@ -92,15 +105,22 @@ def _compare(options: argparse.Namespace, engine: Engine) -> None:
     comparisons: list[Comparison] = []
     notes: list[str] = []
     audits: dict[str, PairAudit] = {}
+    designs: dict[str, Design | None] | None = None
     for model in models:
-        metrics = make_metrics(options, model, engine)
+        metrics = make_metrics(options, model, [reference_path, *systems.values()], engine)
         references = embed_once(metrics, reference_path)
         sets = {name: embed_once(metrics, path) for name, path in systems.items()}
         if not audits:  # the sets are audited with the first model
             first = {name: found[0] for name, found in sets.items()}
-            audits = describe_systems(metrics[0], references[0], first)
+            audits = describe(metrics[0], references[0], first)
+        if designs is None:
+            designs = _designs(options, references[0], {n: found[0] for n, found in sets.items()})
         for number, metric in enumerate(metrics):
+            how = {"null": options.null or 0, "excess": options.excess, "designs": designs}
             sides = {name: found[number] for name, found in sets.items()}
+            quick = options.null is None and not options.no_null
+            if quick and has_quick_floor(metric, references[number], list(sides.values())):
+                how["null"], how["enough"] = PERMUTATIONS, ENOUGH
             comparison = compare(
                 metric,
                 references[number],
@@ -108,6 +128,7 @@ def _compare(options: argparse.Namespace, engine: Engine) -> None:
                 paired=options.paired,
                 bootstrap=options.bootstrap or 0,
                 seed=options.seed or 0,
+                **how,
             )
             if options.strict and not comparison.converged:
                 raise NotConvergedError(f"{metric.name} with {model} has not converged (--strict)")
@@ -116,7 +137,7 @@ def _compare(options: argparse.Namespace, engine: Engine) -> None:
     for note in dict.fromkeys(notes):
         logger.warning("%s", note)
     if options.json != "-":
-        _print_table(comparisons)
+        print_ranking(comparisons)
     if options.json is None and options.report is None:
         return
     from otadtk.documents.document import comparison_document
@@ -127,6 +148,24 @@ def _compare(options: argparse.Namespace, engine: Engine) -> None:
     document = comparison_document(run)
     write_comparison(run, document, options)
     emit_json(document, options)
+
+
+def _designs(
+    options: argparse.Namespace, reference: EmbeddingSet, systems: Mapping[str, EmbeddingSet]
+) -> dict[str, Design | None]:
+    """The design of each system's floor; a line says which systems have twins or groups."""
+    from otadtk.evaluation.compare import said_once
+
+    chosen = {
+        name: choose_design(reference, side, groups=options.groups)
+        for name, side in systems.items()
+    }
+    for line in said_once({name: [remark] for name, (_, remark) in chosen.items() if remark}):
+        logger.info("%s", line)
+    designs = {name: design for name, (design, _) in chosen.items()}
+    if options.excess:
+        refuse_excess_of_twins(designs)
+    return designs
 
 
 def _inputs(options: argparse.Namespace) -> tuple[list[str], Path, dict[str, Path]]:
@@ -141,49 +180,6 @@ def _inputs(options: argparse.Namespace) -> tuple[list[str], Path, dict[str, Pat
     if len(by_name) < len(systems):
         raise UsageError("A system is named twice; name each once.")
     return models, reference, by_name
-
-
-def _print_table(comparisons: Sequence[Comparison]) -> None:
-    """All models and metrics in one table, closest system first."""
-    any_higher = any(comparison.metric.higher_is_better for comparison in comparisons)
-    header = [
-        "model",
-        "metric",
-        "rank",
-        "system",
-        "clips",
-        "score",
-        "95 % (jackknife)",
-        f"next is {'worse' if any_higher else 'farther'} by",
-        f"95 % ({comparisons[0].method})",
-        f"P({'better' if any_higher else 'closer'})",
-    ]
-    rows = [header]
-    for comparison in comparisons:
-        metric = comparison.metric
-        for rank, system in enumerate(comparison.systems):
-            lead, interval = comparison.lead(rank), system.interval
-            row = [
-                metric.model_name,
-                metric.label,
-                str(rank + 1),
-                system.name,
-                str(system.clips),
-                f"{system.score:.6f}",
-                f"{interval.low:.6f} to {interval.high:.6f}",
-            ]
-            if lead is not None:
-                row += [
-                    f"{0.0 - lead.value:.6f}",
-                    f"{0.0 - lead.high:.6f} to {0.0 - lead.low:.6f}",
-                    lead.shown_probability,
-                ]
-            rows.append(row)
-    widths = [max(len(row[k]) for row in rows if k < len(row)) for k in range(len(header))]
-    for row in rows:
-        print(
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)).rstrip()
-        )
 
 
 if __name__ == "__main__":

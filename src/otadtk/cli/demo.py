@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import csv
 import shlex
+import shutil
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -61,8 +63,18 @@ def _run(options: argparse.Namespace) -> None:
     print(
         f"\nHear and see the clips: open {report.resolve().as_uri()}\n"
         "\nNow with your own folders of real and generated clips:\n"
-        f"$ otadtk {options.model} path/to/real path/to/generated --diagnose --report report.html"
+        f"$ {_otadtk()} {options.model} path/to/real path/to/generated --diagnose "
+        "--report report.html"
     )
+
+
+def _otadtk() -> str:
+    """How this shell starts ``otadtk``: its name if it is on the path, else its place."""
+    here = Path(sys.argv[0]).with_name("otadtk")
+    found = shutil.which("otadtk")
+    if found and (not here.is_file() or Path(found).samefile(here)):
+        return "otadtk"
+    return shlex.quote(str(here)) if here.is_file() else f"{shlex.quote(sys.executable)} -m otadtk"
 
 
 def write_clips(folder: Path) -> dict[str, str]:

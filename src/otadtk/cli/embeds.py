@@ -74,7 +74,7 @@ def _embed(options: argparse.Namespace, engine: Engine) -> None:
     from otadtk.encoders import get_spec, list_models
     from otadtk.encoders.frames import with_frames
     from otadtk.files.remote import url_of
-    from otadtk.metrics.ground import load_ground_metric
+    from otadtk.metrics.ground import load_ground_metric, spec_to_score
 
     names = list_models() if "all" in options.model else list(dict.fromkeys(options.model))
     if options.weights is not None and len(names) > 1 and not options.weights.is_dir():
@@ -84,6 +84,8 @@ def _embed(options: argparse.Namespace, engine: Engine) -> None:
     ground = load_ground_metric(specs[0], options.variant or "raw")
     if ground.adapter is not None:
         specs = [ground.spec]
+    elif options.export is None and options.layout is None:
+        specs = [spec_to_score(spec) for spec in specs]
     if options.layout is not None:
         specs = [with_frames(spec, options.layout) for spec in specs]
     encoders = [LazyEncoder(spec, options.device, options.weights) for spec in specs]

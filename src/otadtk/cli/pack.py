@@ -7,6 +7,7 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
+from otadtk.adapter import VARIANTS
 from otadtk.cli.shared.common_options import add_common_options
 from otadtk.cli.shared.execute import EXIT_CODES, execute
 from otadtk.cli.shared.metric_options import embedding_options
@@ -31,6 +32,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("ref", type=Path, help="folder (or file) of reference clips")
     parser.add_argument("-m", "--model", default="yamnet", help="encoder (default: yamnet)")
+    parser.add_argument(
+        "--variant",
+        choices=VARIANTS,
+        help="pack the features that this variant takes (default: the encoder's default variant); "
+        "raw packs the embedding alone",
+    )
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="FILE.otadpack")
     add_common_options(parser)
     return parser
@@ -40,12 +47,16 @@ def _run(options: argparse.Namespace) -> None:
     from otadtk.embed.formats.pack import PACK_SUFFIX
     from otadtk.embed.formats.table import export_set
     from otadtk.engine import LocalEngine
-    from otadtk.metrics import FAD
+    from otadtk.metrics import OTAD
 
     if options.out.suffix.lower() != PACK_SUFFIX:
         raise UsageError(f"{options.out} must end in {PACK_SUFFIX}.")
     check_output(options.out)
-    metric = FAD(options.model, **embedding_options(options, LocalEngine(options.workers)))
+    metric = OTAD(
+        options.model,
+        variant=options.variant,
+        **embedding_options(options, LocalEngine(options.workers)),
+    )
     embedded = metric.embed(options.ref)
     for clip in embedded.bad:
         logger.warning("left out: %s: %s", clip.path, clip.reason)

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING
 
 from otadtk.cli.shared.audit import add_audit_option, audit_only, describe
 from otadtk.cli.shared.common_options import positive_int, rate, seed_number
-from otadtk.cli.shared.designs import BY_NAME, choose_design, known_groups
+from otadtk.cli.shared.designs import (
+    BY_NAME,
+    add_floor_options,
+    check_floor_options,
+    choose_design,
+    known_groups,
+    refuse_excess_of_twins,
+)
 from otadtk.cli.shared.engine_options import chosen_engine
 from otadtk.cli.shared.execute import EXIT_CODES, execute
 from otadtk.cli.shared.json_output import add_json_option, emit_json
@@ -38,6 +45,7 @@ from otadtk.cli.shared.score_csv import append_score, check_score_csv
 from otadtk.cli.shared.scoring import add_input_options, check_files, provenance
 from otadtk.cli.shared.worst_clips import print_detection, print_worst
 from otadtk.errors import NotConvergedError, UsageError
+from otadtk.metrics.entry import no_limit
 from otadtk.metrics.registry import get_metric
 
 if TYPE_CHECKING:
@@ -49,7 +57,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 DEFAULT_TOP_K = 10
-DEFAULT_NULL = 200
 DEFAULT_FDR = 0.1
 
 
@@ -85,17 +92,7 @@ def _parser(*, protocol: bool = False) -> argparse.ArgumentParser:
     add_metric_options(parser)
     add_protocol_options(parser)
     statistics = parser.add_argument_group("statistics (every metric)")
-    statistics.add_argument(
-        "--null",
-        nargs="?",
-        const=DEFAULT_NULL,
-        type=positive_int,
-        metavar="R",
-        help="the floor (what two samples of one distribution score at this N and M) and a "
-        f"p-value, by R permutations (default: {DEFAULT_NULL}; without the option up to 99, if that "
-        "is quick)",
-    )
-    statistics.add_argument("--no-null", action="store_true", help="compute no floor")
+    add_floor_options(statistics)
     statistics.add_argument(
         "--paired",
         nargs="?",
@@ -105,18 +102,13 @@ def _parser(*, protocol: bool = False) -> argparse.ArgumentParser:
         "together: adds their distance, and the floor swaps partners only",
     )
     statistics.add_argument(
-        "--excess",
-        action="store_true",
-        help="the excess of the score over that of samples of one distribution, by random halves",
-    )
-    statistics.add_argument(
         "--ci", action="store_true", help="95 %% interval of the expected score at this N and M"
     )
     statistics.add_argument(
         "--extrapolate",
         "--inf",
         action="store_true",
-        help="the score for infinitely many clips, by a fit in 1/N",
+        help="the score for infinitely many clips, by a fit in 1/N (not of OTAD: see --excess)",
     )
     statistics.add_argument(
         "--seed", type=seed_number, help="seed of all random draws (default: 0)"
@@ -185,17 +177,18 @@ def _score(options: argparse.Namespace, engine: Engine, protocol: Protocol | Non
     if protocol is not None:
         metrics = protocol_metrics(protocol, options, engine)
     else:
-        metrics = make_metrics(options, options.model, engine)
+        metrics = make_metrics(options, options.model, [options.ref, options.eval], engine)
     references = embed_once(metrics, options.ref)
     evaluated = embed_once(metrics, options.eval)
-    audit = describe(metrics[0], references[0], evaluated[0])
+    audit = describe(metrics[0], references[0], {"evaluated": evaluated[0]})["evaluated"]
     check_tables(options, references[0].files, evaluated[0].files)
-    design = choose_design(options, references[0], evaluated[0])
-    if options.excess and design is not None and design.name == "pairs":
-        raise UsageError(
-            "--excess compares halves of the sets, but most clips have a twin on the other side; "
-            "remove it."
-        )
+    design, remark = choose_design(
+        references[0], evaluated[0], groups=options.groups, paired=options.paired
+    )
+    if remark:
+        logger.info("%s", remark)
+    if options.excess:
+        refuse_excess_of_twins({"the evaluated set": design})
     evaluations: list[Evaluation] = []
     for metric, reference, other in zip(metrics, references, evaluated, strict=True):
         evaluation = evaluate(
@@ -204,7 +197,7 @@ def _score(options: argparse.Namespace, engine: Engine, protocol: Protocol | Non
             other,
             null=options.null or 0 if metric.has_floor else 0,
             interval=options.ci,
-            limit=options.extrapolate,
+            limit=options.extrapolate and metric.has_limit,
             excess=options.excess and metric.has_floor,
             paired=options.paired is not None,
             design=design,
@@ -217,9 +210,8 @@ def _score(options: argparse.Namespace, engine: Engine, protocol: Protocol | Non
         evaluation = with_verdicts(
             evaluation,
             fdr=options.fdr,
-            groups=known_groups(options, reference, other),
+            groups=known_groups(options.groups, reference, other),
             seed=options.seed or 0,
-            engine=metric.engine,
         )
         evaluations.append(evaluation)
         _explain(evaluation, strict=options.strict)
@@ -258,15 +250,14 @@ def _check_combination(options: argparse.Namespace) -> None:
         for flag, given in (("--fdr", options.fdr), ("--only-bad", options.only_bad)):
             if given:
                 raise UsageError(f"{flag} belongs to OTAD, the metric with costs of clips.")
-    floors = [name for name in chosen_metrics(options) if get_metric(name).has_floor]
-    if (options.null is not None or options.excess) and not floors:
-        metric = get_metric(chosen_metrics(options)[0])
-        flag = "--null" if options.null is not None else "--excess"
-        raise UsageError(
-            f"{flag} does nothing for {metric.name}: {metric.why_no_floor}; take --ci instead."
-        )
-    if options.null is not None and options.no_null:
-        raise UsageError("--null asks for a floor and --no-null for none; remove one of them.")
+    check_floor_options(options)
+    if options.extrapolate:
+        chosen = [get_metric(name) for name in chosen_metrics(options)]
+        without = [metric.name for metric in chosen if not metric.has_limit]
+        if len(without) == len(chosen):
+            raise UsageError(no_limit(without[0]))
+        for name in without:
+            logger.info("%s", no_limit(name))
     if options.excess and options.paired is not None:
         raise UsageError(
             "--excess compares halves of the sets, which --paired ties together; remove one of them."

@@ -9,7 +9,8 @@ is exact enough.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -18,7 +19,8 @@ from torch import Tensor
 
 from otadtk.distances.arrays import IndexArray
 from otadtk.distances.costs.pairs import PairDistances
-from otadtk.distances.costs.pool import Pool, fits_memory
+from otadtk.distances.costs.pool import Pool, PooledCost, fits_memory
+from otadtk.distances.costs.protocol import accumulator
 from otadtk.distances.costs.squared import SquaredCost
 from otadtk.distances.frechet import frechet_distance, nuclear_norm
 from otadtk.distances.kernel import (
@@ -31,6 +33,7 @@ from otadtk.distances.kernel import (
 from otadtk.distances.moments import moments
 from otadtk.distances.transport.certificate.plan import no_progress
 from otadtk.distances.transport.couplings import TransportSettings, transport
+from otadtk.distances.transport.dense.batched import LARGEST, solve_all
 from otadtk.distances.transport.memory import memory_budget
 from otadtk.distances.transport.result import Coupling
 from otadtk.distances.transport.sinkhorn import cost_scale
@@ -45,6 +48,10 @@ REPLICATE_TOLERANCE = 1e-4
 _ROUNDED = 0.1
 """Rounding of the costs of a pool in units of ε, at most."""
 _MAX_ITERATIONS = 1000
+_AT_ONCE = 10
+"""Small draws that are solved together: enough to save the overhead of calls."""
+_BATCH_TOLERANCE = 1e-6
+"""What a small problem solved with others may be off, relative to ⟨T, C⟩ or ε."""
 
 
 def transport_between(points: ArrayLike | Tensor, settings: TransportSettings) -> SubsetDistance:
@@ -69,6 +76,18 @@ def exact_enough(pool: Tensor, settings: TransportSettings) -> torch.dtype:
     return torch.float32 if small else torch.float64
 
 
+@dataclass(frozen=True)
+class _Problem:
+    """Two subsets of a pool, merged, and ε."""
+
+    rows: Tensor
+    columns: Tensor
+    a: Tensor
+    b: Tensor
+    cost: PooledCost
+    epsilon: float
+
+
 class _SinkhornBetween:
     """Sinkhorn divergences from the pool's costs; a subset's own term is solved once."""
 
@@ -76,7 +95,32 @@ class _SinkhornBetween:
         self._pool, self._settings, self._dim = Pool(points, dtype), settings, points.shape[1]
         self._own: dict[tuple[bytes, float], float] = {}
 
+    @property
+    def at_once(self) -> int:
+        """How many draws ``many`` is best given: more than one if they are small."""
+        few = len(self._pool.matrix) <= 2 * LARGEST and accumulator(self._pool.matrix.device)
+        return _AT_ONCE if few is torch.float64 else 1
+
+    def many(self, draws: Sequence[tuple[IndexArray, IndexArray]]) -> list[float]:
+        """The divergences of the draws, small ones solved together."""
+        values = [math.nan] * len(draws)
+        small: list[tuple[int, _Problem]] = []
+        for place, (i, j) in enumerate(draws):
+            problem = self._problem(i, j)
+            if max(problem.cost.shape) <= LARGEST and problem.cost.wide is torch.float64:
+                small.append((place, problem))
+            else:
+                values[place] = self._alone(problem)
+        if small:
+            found = self._together([problem for _, problem in small])
+            for (place, problem), value in zip(small, found, strict=True):
+                values[place] = self._alone(problem) if value is None else value
+        return values
+
     def __call__(self, i: IndexArray, j: IndexArray) -> float:
+        return self.many([(i, j)])[0]
+
+    def _problem(self, i: IndexArray, j: IndexArray) -> _Problem:
         (rows, a), (columns, b) = self._pool.subset(i), self._pool.subset(j)
         cost, settings = self._pool.cost(rows, columns), self._settings
         epsilon = settings.epsilon
@@ -87,6 +131,27 @@ class _SinkhornBetween:
             epsilon *= cost_scale(scaled, a, b, settings.epsilon_scale)
         entropic = settings.divergence == "entropic"
         check_epsilon(epsilon, cost.largest(), entropic=entropic)
+        return _Problem(rows, columns, a, b, cost, epsilon)
+
+    def _together(self, problems: Sequence[_Problem]) -> list[float | None]:
+        """The divergences by ``solve_batch``; None where one did not converge."""
+        epsilons = torch.tensor([problem.epsilon for problem in problems], dtype=torch.float64)
+        value, within = torch.zeros_like(epsilons), torch.ones_like(epsilons, dtype=torch.bool)
+        pool = self._pool.matrix
+        with torch.inference_mode():
+            for term, weight in (("xy", 1.0), ("xx", -0.5), ("yy", -0.5)):
+                first = [(p.columns, p.b) if term == "yy" else (p.rows, p.a) for p in problems]
+                second = [(p.rows, p.a) if term == "xx" else (p.columns, p.b) for p in problems]
+                found = solve_all(pool, first, second, epsilons, symmetric=term != "xy")
+                sharp = self._settings.divergence == "sharp"
+                value += weight * epsilons * (found.transport if sharp else found.entropic)
+                scale = found.transport.clamp(min=1.0)
+                within &= found.error <= _BATCH_TOLERANCE * scale
+        return [float(v) if ok else None for v, ok in zip(value, within, strict=True)]
+
+    def _alone(self, problem: _Problem) -> float:
+        rows, columns, a, b = problem.rows, problem.columns, problem.a, problem.b
+        cost, epsilon, settings = problem.cost, problem.epsilon, self._settings
         n, m = cost.shape
         budget = memory_budget(n, m, self._dim, cost.item_bytes, settings.max_memory)
         coupler = Coupler(

@@ -90,6 +90,10 @@ def _comparison(comparison: Comparison, systems: Mapping[str, str | Path]) -> Js
                 "score": system.score,
                 **_values(system.measurement),
                 "interval": asdict(system.interval),
+                "floor": _floor(system.statistics.floor, system.score),
+                "excess": None
+                if system.statistics.excess is None
+                else asdict(system.statistics.excess),
                 **{name: system.measurement.facts.get(name) for name in facts},
             }
             for system in comparison.systems
@@ -215,10 +219,11 @@ def _verdicts(found: Verdicts | None) -> Json | None:
         "fdr": found.fdr,
         "clips": len(found.p),
         "bad": int(found.bad.sum()),
+        "proven": int(found.proven.sum()),
         "smallest_findable": found.least_together,
         "some_bad_p_value": found.spoilt.p_value,
         "share": asdict(found.spoilt.share),
-        "folds": found.folds,
+        "method": found.method,
         "seed": found.seed,
         "own_groups": list(found.own_groups),
     }

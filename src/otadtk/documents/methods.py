@@ -124,11 +124,10 @@ def _score_sentences(document: Mapping[str, Any]) -> list[str]:
         if judged is not None:
             share = judged["share"]
             sentences.append(
-                f"By conformal p-values from {judged['folds']} held-out folds of the reference, "
-                f"{judged['bad']} of {judged['clips']} evaluated clips are worse than reference "
-                f"clips at a false discovery rate of {100 * judged['fdr']:g} % "
-                f"(Benjamini–Hochberg); the share of spoilt clips is {100 * share['low']:.0f} to "
-                f"{100 * share['high']:.0f} % (95 % interval), and p = "
+                f"By conformal {_VERDICT_BY[judged['method']]}, {judged['bad']} of "
+                f"{judged['clips']} evaluated clips are worse than reference clips at a false "
+                f"discovery rate of {100 * judged['fdr']:g} %; the share of spoilt clips is "
+                f"{100 * share['low']:.0f} to {100 * share['high']:.0f} % (95 % interval), and p = "
                 f"{judged['some_bad_p_value']:.2g} for none."
             )
         if found["interval"] is not None:
@@ -150,6 +149,13 @@ def _score_sentences(document: Mapping[str, Any]) -> list[str]:
             "scores are comparable with others of the same numbers of clips only."
         )
     return sentences
+
+
+_VERDICT_BY = {
+    "swapped": "p-values from the whole reference (Benjamini–Hochberg)",
+    "held out": "p-values from a held-out half of the reference (Benjamini–Hochberg)",
+}
+"""By the method of the verdicts."""
 
 
 def _within(floor: Mapping[str, Any]) -> str:
@@ -179,6 +185,23 @@ def _comparison_sentences(document: Mapping[str, Any]) -> list[str]:
             f"{_number(-lead['low'])}, {_resampling(lead)} with common reference clips{paired}; "
             f"probability {_probability(lead)})."
         )
+        floors = [(s["name"], s["floor"]) for s in result["systems"] if s.get("floor") is not None]
+        if floors:
+            listed = ", ".join(
+                f"{name} {_number(floor['mean'])} (p = {floor['p_value']:.3g}{_within(floor)})"
+                for name, floor in floors
+            )
+            sentences.append(f"Two samples of one distribution score, by permutation: {listed}.")
+        excesses = [(s["name"], s["excess"]) for s in result["systems"] if s.get("excess")]
+        if excesses:
+            listed = ", ".join(
+                f"{name} {_number(excess['value'])} ({_number(excess['low'])} to "
+                f"{_number(excess['high'])})"
+                for name, excess in excesses
+            )
+            sentences.append(
+                f"The excess over samples of one distribution, with 95 % intervals: {listed}."
+            )
     return sentences
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from otadtk.audio.clip_audit import ClipAudit
 from otadtk.distances.moments import Moments
+from otadtk.files.printable import readable
 from otadtk.files.remote import url_of
 
 
@@ -71,5 +72,5 @@ class EmbeddingSet:
 def describe_bad(bad: Sequence[BadClip], total: int) -> str:
     """A message that names every bad file and its reason, a line for each."""
     what = f"{len(bad)} of {total} files cannot be scored (--on-error skip leaves them out):"
-    reasons = [f"{url_of(clip.path)}: {clip.reason}" for clip in bad]
+    reasons = [readable(f"{url_of(clip.path)}: {clip.reason}") for clip in bad]
     return f"{what} {reasons[0]}" if len(bad) == 1 else "\n  ".join([what, *reasons])

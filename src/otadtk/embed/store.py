@@ -24,7 +24,7 @@ from otadtk.errors import UsageError
 from otadtk.files.atomic import TEMPORARY_PREFIX, replacing
 from otadtk.files.remote import absolute, as_path, is_remote, read_bytes, url_of, write_if_absent
 from otadtk.files.sealed import seal, unseal
-from otadtk.weights import cache_directory
+from otadtk.weights import embedding_cache
 
 FORMAT = "otadtk-store/1"
 _STALE_SECONDS = 24 * 3600
@@ -47,7 +47,7 @@ class EmbeddingStore:
     """Embeddings by audio content and encoder fingerprint, in a directory shared by all runs."""
 
     def __init__(self, root: Path | None = None) -> None:
-        root = root if root is not None else cache_directory() / "embeddings"
+        root = root if root is not None else embedding_cache()
         self.root = absolute(as_path(root))
         self._made: set[Path] = set()
 

@@ -57,7 +57,8 @@ def get_spec(model: str, compat: str | None = None) -> EncoderSpec:
 
     ``model`` is a name of ``list_models()``, a custom class as ``path/to/file.py:Class``, or
     ``"given"`` for precomputed embeddings; ``+layers`` behind it puts statistics of intermediate
-    layers beside its vectors, ``+signal``, ``+texture`` and ``+fullband`` weight-free features.
+    layers beside its vectors, ``+signal``, ``+texture``, ``+spectrum`` and
+    ``+fullband`` weight-free features.
     ``compat`` names the version whose meaning of the names holds: under ``"otadtk-0.1.2"``,
     ``audiomae`` is AST and ``beats`` is wav2vec2. Print ``explain_compat`` wherever you pass it.
     """

@@ -18,6 +18,7 @@ WRAPPERS = {
     "+layers": "otadtk.encoders.features.layers:with_layers",
     "+signal": "otadtk.encoders.features.with_signal:with_signal",
     "+texture": "otadtk.encoders.features.with_texture:with_texture",
+    "+spectrum": "otadtk.encoders.features.with_spectrum:with_spectrum",
     "+fullband": "otadtk.encoders.features.with_full_band:with_full_band",
 }
 """``"module:function"`` by suffix; a module is imported when a name asks for it."""

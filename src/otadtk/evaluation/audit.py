@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from otadtk.audio.clip_audit import NOT_FINITE, SILENCE_PEAK, ClipAudit
 from otadtk.distances.neighbours import nearest_within, usual_nearest_distance
 from otadtk.embed import BadClip, EmbeddingSet
 from otadtk.errors import UsageError
+from otadtk.evaluation.audit_lines import UNHEARD, leak_lines, set_lines
 
 NEAR = 0.15
 """Clips of two sets are nearly identical if their distance is below this fraction of the usual
@@ -28,10 +29,6 @@ _DIFFERENT = 0.5
 """Two distributions differ if their Kolmogorov-Smirnov distance is at least this …"""
 _SIGNIFICANT = 1.95
 """… and at least 1.95·√(1/n + 1/m), which one in a thousand pairs of equal distributions exceeds."""
-_SHOWN = 5
-_UNHEARD = 0.01
-"""A clip is not heard in full when this share of its power, or more, is lost in resampling."""
-"""Files that a line names."""
 
 
 @dataclass(frozen=True)
@@ -73,38 +70,43 @@ class Leak:
 
 
 @dataclass(frozen=True)
+class Contrast:
+    """A property in which the two sets differ much, with the median of each set."""
+
+    what: str
+    reference: str
+    evaluated: str
+
+    def __str__(self) -> str:
+        return (
+            f"the sets differ in {self.what}: {self.reference} in the reference, {self.evaluated} in "
+            f"the evaluated set"
+        )
+
+
+@dataclass(frozen=True)
 class PairAudit:
-    """The audit of a reference and an evaluated set; ``contrasts`` says how the sets differ."""
+    """The audit of a reference and an evaluated set."""
 
     reference: SetAudit
     evaluated: SetAudit
     leakage: tuple[Leak, ...]
-    contrasts: tuple[str, ...]
+    contrasts: tuple[Contrast, ...]
 
     def warnings(self) -> list[str]:
         """One line per kind of finding, with the first few files."""
-        return [*self.reference_warnings(), *self.evaluated_warnings()]
-
-    def reference_warnings(self) -> list[str]:
-        """The lines on the reference alone."""
-        return _set_lines("reference", self.reference)
-
-    def evaluated_warnings(self) -> list[str]:
-        """The lines on the evaluated set."""
-        lines = _set_lines("evaluated", self.evaluated)
-        same = [str(leak.evaluated) for leak in self.leakage if leak.same_bytes]
-        near = [f"{k.evaluated} ~ {k.reference}" for k in self.leakage if not k.same_bytes]
-        if same:
-            lines.append(f"{_clips(same, 'evaluated')} in the reference too: {_some(same)}")
-        if near:
-            lines.append(
-                f"{_clips(near, 'evaluated')} nearly identical to a reference clip: {_some(near)}"
-            )
-        return lines + list(self.contrasts)
+        return [
+            *set_lines("reference", self.reference),
+            *set_lines("evaluated", self.evaluated),
+            *leak_lines(self.leakage),
+            *map(str, self.contrasts),
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON, with paths as text."""
-        plain: dict[str, Any] = _plain(dataclasses.asdict(self))
+        record = dataclasses.asdict(self)
+        record["contrasts"] = list(map(str, self.contrasts))
+        plain: dict[str, Any] = _plain(record)
         return plain
 
 
@@ -150,7 +152,7 @@ def _audit_set(clips: EmbeddingSet, minimum_seconds: float) -> SetAudit:
         unheard=tuple(
             file
             for file, audit in zip(clips.files, clips.audits, strict=True)
-            if audit is not None and (audit.unheard or 0.0) > _UNHEARD
+            if audit is not None and (audit.unheard or 0.0) > UNHEARD
         ),
         unknown=sum(audit is None or audit.rms is None for audit in clips.audits),
     )
@@ -171,12 +173,16 @@ def _leakage(reference: EmbeddingSet, evaluated: EmbeddingSet) -> list[Leak]:
     columns = [
         j for j, audit in enumerate(evaluated.audits) if j not in leaks and not _is_silent(audit)
     ]
-    x, y = reference.vectors[rows], evaluated.vectors[columns]
-    near = (NEAR if len(x) >= _FEW else NEAR / 5) * usual_nearest_distance(x)
-    for k, nearest, distance in nearest_within(x, y, near):
+    for k, nearest, distance in near_copies(reference.vectors[rows], evaluated.vectors[columns]):
         i, j = rows[nearest], columns[k]
         leaks[j] = Leak(evaluated.files[j], reference.files[i], False, distance)
     return [leaks[j] for j in sorted(leaks)]
+
+
+def near_copies(x: NDArray[np.float32], y: NDArray[np.float32]) -> Iterable[tuple[int, int, float]]:
+    """Rows of y that are nearly identical to a row of x: the row, the nearest one, their distance."""
+    near = (NEAR if len(x) >= _FEW else NEAR / 5) * usual_nearest_distance(x)
+    return nearest_within(x, y, near)
 
 
 def _is_silent(audit: ClipAudit | None) -> bool:
@@ -185,27 +191,20 @@ def _is_silent(audit: ClipAudit | None) -> bool:
 
 def _contrasts(
     reference: Sequence[ClipAudit | None], evaluated: Sequence[ClipAudit | None]
-) -> list[str]:
-    """A sentence each for loudness, duration and sample rate, if the two sets differ much in it."""
+) -> list[Contrast]:
+    """Loudness, duration and sample rate, if the two sets differ much in them."""
     found = []
     x, y = _values(reference, _loudness), _values(evaluated, _loudness)
     if _differ(x, y) and abs(np.median(x) - np.median(y)) >= 3.0:
         found.append(
-            f"the sets differ in loudness: median {np.median(x):.1f} dB in the reference, "
-            f"{np.median(y):.1f} dB in the evaluated set (RMS, full scale 0 dB)"
+            Contrast("loudness", f"median {np.median(x):.1f} dB", f"{np.median(y):.1f} dB RMS")
         )
     x, y = _values(reference, _seconds), _values(evaluated, _seconds)
     if _differ(x, y) and abs(math.log(np.median(x) / np.median(y))) >= math.log(1.25):
-        found.append(
-            f"the sets differ in duration: median {np.median(x):.3g} s in the reference, "
-            f"{np.median(y):.3g} s in the evaluated set"
-        )
+        found.append(Contrast("duration", f"median {np.median(x):.3g} s", f"{np.median(y):.3g} s"))
     x, y = (_values(side, lambda audit: audit.sample_rate) for side in (reference, evaluated))
     if _differ(x, y):
-        found.append(
-            f"the sets differ in sample rate: mostly {_usual(x)} Hz in the reference, "
-            f"{_usual(y)} Hz in the evaluated set"
-        )
+        found.append(Contrast("sample rate", f"mostly {_usual(x)} Hz", f"{_usual(y)} Hz"))
     return found
 
 
@@ -243,35 +242,6 @@ def _quantiles(values: NDArray[np.float64]) -> Quantiles | None:
 
 def _usual(values: NDArray[np.float64]) -> int:
     return int(Counter(values.tolist()).most_common(1)[0][0])
-
-
-def _set_lines(name: str, found: SetAudit) -> list[str]:
-    lines = [f"left out: {clip.path}: {clip.reason}" for clip in found.unreadable]
-    lines += [f"left out: {path}: {NOT_FINITE}" for path in found.not_finite]
-    for flag, files in found.flagged.items():
-        what = flag.replace("-", " ")
-        lines.append(f"{_clips(files, name)} {what}: {_some([str(file) for file in files])}")
-    if found.unheard:
-        lines.append(
-            f"{_clips(found.unheard, name)} not heard in full: more than {_UNHEARD:.0%} of the power "
-            "lies above the encoder's band, which only models with +fullband measure: "
-            + _some([str(file) for file in found.unheard])
-        )
-    if found.duplicates:
-        extra = sum(len(group) - 1 for group in found.duplicates)
-        groups = [" = ".join(str(file) for file in group[:_SHOWN]) for group in found.duplicates]
-        copies = "copy of another clip" if extra == 1 else "copies of other clips"
-        lines.append(f"the {name} set has {extra} exact {copies}: {_some(groups)}")
-    return lines
-
-
-def _clips(files: Sequence[object], name: str) -> str:
-    return f"{len(files)} {name} clip{' is' if len(files) == 1 else 's are'}"
-
-
-def _some(texts: Sequence[str]) -> str:
-    more = f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
-    return ", ".join(texts[:_SHOWN]) + more
 
 
 def _plain(value: Any) -> Any:

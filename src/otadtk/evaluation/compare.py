@@ -3,16 +3,27 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
+
+import numpy as np
 
 from otadtk.embed import EmbeddingSet
 from otadtk.engine import resolve_engine
 from otadtk.errors import UsageError
-from otadtk.evaluation.evaluate import between_clips
+from otadtk.evaluation.evaluate import (
+    SIGNIFICANT,
+    Statistics,
+    StatisticsRequest,
+    between_clips,
+    fitted,
+    statistics_between,
+)
 from otadtk.metrics import AudioMetric, Measurement
 from otadtk.metrics.diagnostics import OTADDiagnostics
+from otadtk.statistics.designs import Design
 from otadtk.statistics.differences import (
     Difference,
     Method,
@@ -22,9 +33,9 @@ from otadtk.statistics.differences import (
 )
 from otadtk.statistics.resampling import (
     FloatArray,
+    IndexArray,
     Interval,
     SubsetDistance,
-    jackknife_interval,
     require_at_least,
 )
 
@@ -38,8 +49,15 @@ class System:
     name: str
     clips: int
     score: float
-    interval: Interval
+    statistics: Statistics
+    """The interval of its score, and the floor and the excess if they were asked for."""
     measurement: Measurement
+
+    @property
+    def interval(self) -> Interval:
+        """The 95 % interval of its score."""
+        assert self.statistics.interval is not None
+        return self.statistics.interval
 
     @property
     def diagnostics(self) -> OTADDiagnostics | None:
@@ -82,14 +100,24 @@ class Comparison:
     def notes(self) -> list[str]:
         """Caveats of the ranking, one sentence each."""
         notes = [self.name_mismatch] if self.name_mismatch else []
-        sizes = {system.clips for system in self.systems}
-        if len(sizes) == 1 or self.metric.unbiased:
-            return notes
-        return [
-            *notes,
-            f"The systems have between {min(sizes)} and {max(sizes)} clips: {self.metric.name} "
-            f"{self._effect_of_size()}; compare equal numbers.",
+        floors = {system.name: system.statistics.floor for system in self.systems}
+        alike = [
+            f"{name} (p = {floor.p_value:.3g})"
+            for name, floor in floors.items()
+            if floor is not None and floor.p_value > SIGNIFICANT
         ]
+        if alike:
+            notes.append(
+                f"{self.metric.name} cannot tell {', '.join(alike)} from the reference: two samples "
+                f"of one distribution score as much at these numbers of clips."
+            )
+        sizes = {system.clips for system in self.systems}
+        if len(sizes) > 1 and not self.metric.unbiased:
+            notes.append(
+                f"The systems have between {min(sizes)} and {max(sizes)} clips: {self.metric.name} "
+                f"{self._effect_of_size()}; compare equal numbers, or the excess (--excess)."
+            )
+        return notes
 
     def _effect_of_size(self) -> str:
         if self.metric.higher_is_better:
@@ -104,6 +132,10 @@ def compare(
     *,
     paired: bool = False,
     bootstrap: int = 0,
+    null: int = 0,
+    enough: int | None = None,
+    excess: bool = False,
+    designs: Mapping[str, Design | None] | None = None,
     seed: int = 0,
     workers: int | None = None,
 ) -> Comparison:
@@ -112,6 +144,9 @@ def compare(
     Differences come from a jackknife, or from ``bootstrap`` replicates if that is not 0. Each
     replicate uses the same reference clips for all systems. ``paired``: the k-th clips of all
     systems belong together, as for the same prompts. Intervals of scores come from a jackknife.
+
+    ``null`` permutations give the floor of each system and ``excess`` its excess, as ``evaluate``
+    does. ``designs`` says which clips of a system may change places with the reference, by its name.
     """
     require_at_least(bootstrap, 0, "bootstrap")
     require_at_least(seed, 0, "seed")
@@ -128,13 +163,21 @@ def compare(
         measured = metric.measure(reference, side)
         if measured.description:
             logger.info("%s: %s", name, measured.description)
-        for note in measured.notes:
-            logger.warning("%s: %s", name, note)
-        interval = jackknife_interval(
-            _shifted(distance, start), n, size, score=measured.score, seed=seed, engine=engine
-        ).within(*metric.bounds)
-        found.append(System(name, size, measured.score, interval, measured))
+        request = StatisticsRequest(
+            null,
+            interval=True,
+            excess=excess,
+            seed=seed,
+            design=(designs or {}).get(name),
+            enough=enough,
+        )
+        request = fitted(request, metric)
+        own = _of_system(distance, n, start)
+        statistics = statistics_between(own, n, size, request, score=measured.score, engine=engine)
+        found.append(System(name, size, measured.score, statistics, measured))
         start += size
+    for line in said_once({system.name: system.measurement.notes for system in found}):
+        logger.warning("%s", line)
     replicates = dict[str, FloatArray]()
     if bootstrap:
         columns = bootstrap_scores(
@@ -172,6 +215,26 @@ def _name_mismatch(systems: Mapping[str, EmbeddingSet]) -> str:
     return ""
 
 
-def _shifted(distance: SubsetDistance, clips: int) -> SubsetDistance:
-    """The distance for a system whose clips start ``clips`` later in the pool."""
-    return lambda i, j: distance(i, j + clips)
+def said_once(notes: Mapping[str, Sequence[str]]) -> list[str]:
+    """Each note once, after the names of all that have it; numbers in it are those of the first.
+
+    >>> said_once({"a": ["epsilon = 0.1 is small."], "b": ["epsilon = 0.2 is small."]})
+    ['a, b: epsilon = 0.1 is small.']
+    """
+    names: dict[str, list[str]] = {}
+    first: dict[str, str] = {}
+    for name, several in notes.items():
+        for note in several:
+            kind = re.sub(r"\d[\d.e+-]*", "#", note)
+            names.setdefault(kind, []).append(name)
+            first.setdefault(kind, note)
+    return [f"{', '.join(names[kind])}: {note}" for kind, note in first.items()]
+
+
+def _of_system(distance: SubsetDistance, n: int, start: int) -> SubsetDistance:
+    """The distance in the pool of the n reference clips and one system, which starts later in all."""
+
+    def places(clips: IndexArray) -> IndexArray:
+        return np.where(clips < n, clips, clips + start)
+
+    return lambda i, j: distance(places(i), places(j))

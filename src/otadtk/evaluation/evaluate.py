@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from otadtk.engine import Engine, resolve_engine
 from otadtk.errors import UsageError
 from otadtk.evaluation.pairs import PairedDistance, paired_distance, pairs_by_name
 from otadtk.metrics import AudioMetric, Measurement, PathLike
+from otadtk.metrics.entry import no_limit
 from otadtk.metrics.verdicts import Groups
 from otadtk.statistics.designs import Design, Pairs, Strata
 from otadtk.statistics.excess import Excess, excess_score
@@ -60,6 +62,9 @@ class StatisticsRequest:
     """Whether the distance of the design's pairs is computed too."""
     enough: int | None = None
     """Stop the permutations once so many scored at least as much as the sets."""
+    higher_is_better: bool = False
+    bounds: tuple[float, float] = (-math.inf, math.inf)
+    """The least and the largest score there can be."""
 
     def __post_init__(self) -> None:
         require_at_least(self.null, 0, "null")
@@ -266,6 +271,8 @@ def evaluate(
         raise UsageError(
             f"{metric.name} has no floor and no excess: {metric.why_no_floor}. Ask for an interval."
         )
+    if limit and not metric.has_limit:
+        raise UsageError(no_limit(metric.name))
     if not isinstance(reference, EmbeddingSet):
         reference = metric.embed(reference, workers=workers)
     if not isinstance(evaluated, EmbeddingSet):
@@ -277,7 +284,7 @@ def evaluate(
         logger.warning("%s", note)
     engine = resolve_engine(metric.engine, workers)
     if fdr is not None and measurement.diagnostics is not None:
-        judged = measurement.diagnostics.judged(fdr, groups=groups, seed=seed, engine=engine)
+        judged = measurement.diagnostics.judged(fdr, groups=groups, seed=seed)
         measurement = replace(measurement, diagnostics=judged)
     if paired and design is None:
         design = pairs_by_name(reference, evaluated)
@@ -300,14 +307,40 @@ def statistics_of(
     engine: Engine,
 ) -> Statistics:
     """The statistics of a metric on two embedded sets, all from one pool of their clips."""
+    request = fitted(request, metric)
     paired = None
     by_vectors = reference.frames is None and "vectors" in metric.accepts
     if request.paired and isinstance(request.design, Pairs) and by_vectors:
         paired = paired_distance(metric.ground, reference, evaluated, request.design.pairs)
     if not request:
         return Statistics(paired=paired)
-    n, m = len(reference.files), len(evaluated.files)
     distance = between_clips(metric, [reference, evaluated])
+    sizes = len(reference.files), len(evaluated.files)
+    found = statistics_between(distance, *sizes, request, score=score, engine=engine)
+    return replace(found, paired=paired)
+
+
+def fitted(request: StatisticsRequest, metric: AudioMetric) -> StatisticsRequest:
+    """The request for this metric: its direction and bounds, and only what it has."""
+    return replace(
+        request,
+        null=request.null if metric.has_floor else 0,
+        excess=request.excess and metric.has_floor,
+        higher_is_better=metric.higher_is_better,
+        bounds=metric.bounds,
+    )
+
+
+def statistics_between(
+    distance: SubsetDistance,
+    n: int,
+    m: int,
+    request: StatisticsRequest,
+    *,
+    score: float,
+    engine: Engine,
+) -> Statistics:
+    """The requested statistics of a distance in a pool of n reference and m evaluated clips."""
     how: _Resampling = {"seed": request.seed, "engine": engine}
     floor = interval = limit = excess = None
     if request.null > 0:
@@ -318,16 +351,16 @@ def statistics_of(
             replicates=request.null,
             design=request.design,
             enough=request.enough,
-            higher_is_better=metric.higher_is_better,
+            higher_is_better=request.higher_is_better,
             **how,
         )
     if request.interval:
-        interval = jackknife_interval(distance, n, m, score=score, **how).within(*metric.bounds)
+        interval = jackknife_interval(distance, n, m, score=score, **how).within(*request.bounds)
     if request.limit:
         limit = extrapolate(distance, n, m, **how)
     if request.excess:
         excess = excess_score(distance, n, m, **how)
-    return Statistics(floor, interval, limit, excess, paired)
+    return Statistics(floor, interval, limit, excess)
 
 
 def between_clips(metric: AudioMetric, sets: Sequence[EmbeddingSet]) -> SubsetDistance:

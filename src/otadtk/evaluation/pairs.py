@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from otadtk.embed import EmbeddingSet
 from otadtk.errors import UsageError
+from otadtk.evaluation.audit import near_copies
 from otadtk.metrics.ground import GroundMetric
 from otadtk.metrics.reported.pairing import names_below
 from otadtk.statistics.designs import Pairs, pair_by_name
@@ -61,22 +62,40 @@ def pairs_by_name(reference: EmbeddingSet, evaluated: EmbeddingSet) -> Pairs:
 
 
 def noticed_twins(reference: EmbeddingSet, evaluated: EmbeddingSet) -> Pairs | None:
-    """The pairs, if most clips have a partner of the same name that is nearest to them too.
+    """The pairs, if most clips have a partner: of the same name and nearest, or nearly identical.
 
     Equal names alone mean little: two folders of 001.wav, 002.wav, … need not belong together.
     """
+    n, m = len(reference.files), len(evaluated.files)
+    if reference.moments_only or evaluated.moments_only:
+        return None
+    for find in (_near_by_name, _near_copies):
+        found = find(reference, evaluated)
+        if found and len(found) >= _MOST * max(n, m):
+            return Pairs(n + m, found)
+    return None
+
+
+def _near_by_name(reference: EmbeddingSet, evaluated: EmbeddingSet) -> Places:
+    """Clips of equal names, if these are the nearest ones for many of them."""
     names = names_below(reference.files), names_below(evaluated.files)
     if any(len(set(side)) < len(side) for side in names):
-        return None
+        return ()
     found = pair_by_name(names[0], names[1])
-    if len(found) < _MOST * max(len(names[0]), len(names[1])) or reference.moments_only:
-        return None
+    if not found:
+        return ()
     first, second = np.asarray(found).T
     x, y = reference.vectors.astype(np.float64), evaluated.vectors.astype(np.float64)
-    nearest = _nearest(x, y[second - len(x)])
-    if float(np.mean(nearest == first)) < _NEAREST:
-        return None
-    return Pairs(len(x) + len(y), found)
+    near = float(np.mean(_nearest(x, y[second - len(x)]) == first))
+    return found if near >= _NEAREST else ()
+
+
+def _near_copies(reference: EmbeddingSet, evaluated: EmbeddingSet) -> Places:
+    """Clips of nearly the same embedding, each in one pair."""
+    closest: dict[int, tuple[float, int]] = {}
+    for j, i, distance in near_copies(reference.vectors, evaluated.vectors):
+        closest[i] = min(closest.get(i, (math.inf, 0)), (distance, j))
+    return tuple((i, len(reference.files) + j) for i, (_, j) in sorted(closest.items()))
 
 
 def _nearest(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.intp]:

@@ -56,7 +56,7 @@ def panels(
         from matplotlib.figure import Figure
     except ImportError as error:
         raise UsageError(
-            'Figures need matplotlib: pip install "otadtk[experiments]", or use --no-figures.'
+            'Figures need matplotlib: pip install "otadtk-audio[experiments]", or use --no-figures.'
         ) from error
     with matplotlib.rc_context(_STYLE):
         figure = Figure(figsize=(width, height))

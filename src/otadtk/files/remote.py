@@ -111,7 +111,9 @@ def _system(path: Path) -> tuple[Any, str]:
     try:
         import fsspec
     except ImportError:
-        raise UsageError(f'{url_of(path)} needs fsspec: pip install "otadtk[remote]".') from None
+        raise UsageError(
+            f'{url_of(path)} needs fsspec: pip install "otadtk-audio[remote]".'
+        ) from None
     try:
         system, name = fsspec.core.url_to_fs(url_of(path))
     except ImportError as error:

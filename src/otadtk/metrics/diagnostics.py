@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from otadtk.embed import EmbeddingSet, LazyEncoder
 from otadtk.embed.store import EmbeddingStore
-from otadtk.engine import Engine, resolve_engine
 from otadtk.errors import UsageError
 from otadtk.files.atomic import replacing
 from otadtk.metrics.ground import GroundMetric
@@ -116,7 +115,6 @@ class OTADDiagnostics:
         *,
         groups: Groups | None = None,
         seed: int = 0,
-        engine: Engine | None = None,
     ) -> OTADDiagnostics:
         """The same with the verdicts on the clips of both sides.
 
@@ -126,8 +124,7 @@ class OTADDiagnostics:
         """
         if self.evidence is None:
             raise UsageError("These diagnostics hold no embeddings, only costs: no verdicts.")
-        chosen = resolve_engine(engine)
-        found = judge(self.evidence, fdr=fdr, groups=groups, seed=seed, engine=chosen)
+        found = judge(self.evidence, fdr=fdr, groups=groups, seed=seed)
         return replace(self, judgement=found)
 
     def verdicts(
@@ -194,7 +191,7 @@ class OTADDiagnostics:
             import pandas
         except ImportError as error:
             raise UsageError(
-                'to_dataframe needs pandas, which is not installed: pip install "otadtk[pandas]".'
+                'to_dataframe needs pandas, which is not installed: pip install "otadtk-audio[pandas]".'
             ) from error
         return pandas.DataFrame(self._columns())
 

@@ -90,6 +90,8 @@ class MetricEntry:
     """Whether clips of both sets may change places."""
     why_no_floor: ClassVar[str] = ""
     """Why they may not, for a message."""
+    has_limit: ClassVar[bool] = True
+    """Whether its bias falls as 1/N, so that scores of subsets lead to that of infinitely many clips."""
     accepts: ClassVar[frozenset[Input]] = frozenset({"vectors"})
     """What of a set this metric can compare."""
     least_clips: ClassVar[int] = 1
@@ -133,6 +135,14 @@ class MetricEntry:
     def golden_values(cls) -> Sequence[GoldenValue]:
         """Known values between the fixed sets of the self-test."""
         return ()
+
+
+def no_limit(metric: str) -> str:
+    """Why a metric has no limit, and what to take instead."""
+    return (
+        f"{metric} has no limit by a fit in 1/N, because its bias falls more slowly; take the excess "
+        f"(--excess), which is 0 in expectation for samples of one distribution."
+    )
 
 
 def ground_words(result: Mapping[str, Any], embeddings: str) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from otadtk.adapter import VARIANTS
+from otadtk.adapter import VARIANTS, WITH_FEATURES, default_variant
 from otadtk.device import resolve_device
 from otadtk.errors import UsageError
 
@@ -106,6 +106,12 @@ def load_ground_metric(
     return GroundMetric(spec.name, loaded.spec, variant, loaded.network, loaded.card)
 
 
+def spec_to_score(spec: EncoderSpec) -> EncoderSpec:
+    """The features that OTAD embeds by default: those of the encoder, or more beside them."""
+    variant = default_variant(spec.name)
+    return load_ground_metric(spec, variant).spec if variant in WITH_FEATURES else spec
+
+
 def adapt(sides: Sequence[Array], adapter: Adapter | None, device: str | None) -> list[Tensor]:
     """The vectors of each side after the adapter, or as they are without one, on the device."""
     import torch
@@ -118,7 +124,8 @@ def adapt(sides: Sequence[Array], adapter: Adapter | None, device: str | None) -
     dimension = points[0].shape[-1]
     if dimension != adapter.input_dim:
         raise UsageError(
-            f"The adapter is for d = {adapter.input_dim}, the embeddings have {dimension}."
+            f"The adapter is for d = {adapter.input_dim}, the embeddings have {dimension}; the "
+            "variant 'raw' takes embeddings as they are."
         )
     with torch.inference_mode():
         return [adapter(side.float()) for side in points]

@@ -40,6 +40,10 @@ class IndividualResult:
 
     file: Path
     cj: float
+    cost: float
+    """M·c_j, which does not shrink with the number of clips."""
+    relative_cost: float
+    """c_j over its median."""
 
 
 @final
@@ -67,6 +71,7 @@ class OTAD(AudioMetric):
   year    = {2026}
 }"""
     has_clip_costs = True
+    has_limit = False
     draws = True
     options = OPTIONS
     facts_schema: ClassVar[Mapping[str, Any]] = {"certificate": {"$ref": "#/$defs/certificate"}}
@@ -189,12 +194,9 @@ class OTAD(AudioMetric):
         diagnostics = self._diagnose(reference, evaluated)
         result = diagnostics.transport
         assert result is not None
-        volume = diagnostics.volume
-        changes = f"; the adapter changes volumes: {volume}" if volume is not None else ""
         return Measurement(
             diagnostics.score,
-            description=f"OTAD with {self.model_name}, variant {self.variant}: "
-            f"{result.describe()}{changes}",
+            description=f"OTAD with {self.model_name}, variant {self.variant}: {result.describe()}",
             notes=tuple(result.notes),
             converged=result.converged,
             facts={"certificate": certificate_record(result)},
@@ -265,8 +267,12 @@ class OTAD(AudioMetric):
         diagnostics = self.diagnose(ref, eval, workers=workers)
         if csv is not None:
             diagnostics.to_csv(csv, ascending=True)
-        ordered = diagnostics.top_k(len(diagnostics.files), ascending=True)
-        return [IndividualResult(file, cost) for file, cost in ordered]
+        order = diagnostics.cj.argsort(kind="stable")
+        columns = (diagnostics.cj, diagnostics.cost, diagnostics.relative_cost)
+        return [
+            IndividualResult(diagnostics.files[j], *(float(column[j]) for column in columns))
+            for j in order
+        ]
 
     @classmethod
     def define(cls, result: Mapping[str, Any], embeddings: str) -> str:

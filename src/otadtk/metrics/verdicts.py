@@ -1,4 +1,4 @@
-"""Verdicts on single clips of two embedded sets, by the transport costs of a metric.
+"""Verdicts on single clips of two embedded sets, in the ground metric of a metric.
 
 The evaluated clips are judged by the reference, and the reference clips by the evaluated ones:
 those that nothing evaluated comes near are modes that a generator has dropped.
@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from otadtk.engine import Engine
-from otadtk.statistics.verdicts import DEFAULT_FDR, Verdicts, judge_clips
+from otadtk.statistics.conformal import IndexArray
+from otadtk.statistics.judging import LEAST_REFERENCE, Squares, judge_clips
+from otadtk.statistics.prices import FloatArray
+from otadtk.statistics.verdicts import DEFAULT_FDR, Verdicts
 
 if TYPE_CHECKING:
     from otadtk.metrics.diagnostics import Evidence
@@ -22,10 +24,6 @@ Groups = tuple[Sequence[str], Sequence[str]]
 """The group of each reference clip and of each evaluated clip."""
 
 BAD, GOOD = "bad", "ok"
-LEAST_CLIPS = 2
-"""Clips that a side needs to judge the other one."""
-TRANSPORTS = 16
-"""Transports that the verdicts on one side take."""
 
 
 @dataclass(frozen=True)
@@ -48,24 +46,32 @@ def judge(
     fdr: float = DEFAULT_FDR,
     groups: Groups | None = None,
     seed: int = 0,
-    engine: Engine,
 ) -> Judgement:
-    """The verdicts on both sides, from transports between parts of them."""
-    from otadtk.distances.clip_costs import clip_costs_between
-
-    sides = [evidence.reference.vectors, evidence.evaluated.vectors]
-    (points,) = evidence.ground.adapt([np.concatenate(sides)], None)
-    costs = clip_costs_between(points, evidence.settings)
-    n, m = len(sides[0]), len(sides[1])
-    x, y = np.arange(n), n + np.arange(m)
-
-    def verdicts(by: np.ndarray, on: np.ndarray, of: Groups | None) -> Verdicts | None:
-        if len(by) < LEAST_CLIPS:
-            return None
-        return judge_clips(costs, by, on, fdr=fdr, groups=of, seed=seed, engine=engine)
-
+    """The verdicts on both sides, from the distances between their clips."""
+    x, y = (side.vectors for side in (evidence.reference, evidence.evaluated))
+    adapted = [evidence.ground.adapt_vectors(side) for side in (x, y)]
     swapped = None if groups is None else (groups[1], groups[0])
-    return Judgement(verdicts(x, y, groups), verdicts(y, x, swapped))
+
+    def verdicts(by: int, on: int, of: Groups | None) -> Verdicts | None:
+        n, m = len(adapted[by]), len(adapted[on])
+        if n < LEAST_REFERENCE:
+            return None
+        points = np.concatenate([adapted[by], adapted[on]]).astype(np.float64)
+        return judge_clips(squares_between(points), n, m, fdr=fdr, groups=of, seed=seed)
+
+    return Judgement(verdicts(0, 1, groups), verdicts(1, 0, swapped))
+
+
+def squares_between(points: FloatArray) -> Squares:
+    """The squared distances between subsets of these points."""
+    centred = points - points.mean(axis=0)
+    norms = np.square(centred).sum(axis=1)
+
+    def squares(i: IndexArray, j: IndexArray) -> FloatArray:
+        found: FloatArray = norms[i][:, None] + norms[j] - 2.0 * (centred[i] @ centred[j].T)
+        return np.maximum(found, 0.0, out=found)
+
+    return squares
 
 
 def words(verdicts: Verdicts) -> list[str]:

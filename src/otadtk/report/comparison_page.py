@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from otadtk.errors import UsageError
 from otadtk.evaluation.compare import Comparison, System
+from otadtk.files.printable import readable
 from otadtk.metrics.diagnostics import Evidence, OTADDiagnostics
 from otadtk.report.clips.details import ClipDetails, Wanted, describe_clips
 from otadtk.report.clips.table import ClipSet
 from otadtk.report.groups import mean_interval
-from otadtk.report.names import readable
 from otadtk.report.template import PageOptions, Scale, number, render_template, write_page
 from otadtk.report.user_csv import find_groupings
 
@@ -127,7 +127,7 @@ def _sides(comparisons: Sequence[Comparison]) -> list[_Side]:
             break
     else:
         raise UsageError("A report needs OTAD among the metrics: only it has costs of clips.")
-    costs = [len(diagnostics.cj) * diagnostics.cj for _, diagnostics, _ in found]
+    costs = [diagnostics.cost for _, diagnostics, _ in found]
     typical = float(np.median(np.concatenate(costs))) or 1.0
     return [
         _Side(system, diagnostics, evidence, ClipSet.of(evidence.evaluated, evidence), c / typical)

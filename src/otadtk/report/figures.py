@@ -39,7 +39,7 @@ def require_matplotlib() -> None:
     from importlib.util import find_spec
 
     if find_spec("matplotlib") is None:
-        raise UsageError('Figures need matplotlib: pip install "otadtk[report]".')
+        raise UsageError('Figures need matplotlib: pip install "otadtk-audio[report]".')
 
 
 def write_figures(content: ReportContent, folder: Path) -> list[Path]:

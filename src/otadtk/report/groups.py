@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from otadtk.distances.subsets import transport_between
 from otadtk.engine import LocalEngine
+from otadtk.files.printable import readable
 from otadtk.metrics.diagnostics import Evidence
 from otadtk.report.clips.table import ClipTable
-from otadtk.report.names import readable
 from otadtk.report.threads import in_threads
 from otadtk.report.user_csv import Grouping
 from otadtk.statistics.resampling import Interval, jackknife_interval

@@ -6,12 +6,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from otadtk.files.printable import readable
 from otadtk.metrics.diagnostics import OTADDiagnostics
 from otadtk.metrics.verdicts import BAD
 from otadtk.report.clips.table import OTHERS_SHOWN, SILENT, best_of, project
 from otadtk.report.content import ReportContent, ReportOptions, gather_content
 from otadtk.report.groups import GroupTable
-from otadtk.report.names import readable
 from otadtk.report.template import Scale, number, numbers, render_template, write_page
 
 SCRIPTS = (

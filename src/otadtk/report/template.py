@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from otadtk import __version__
 from otadtk.errors import UsageError
 from otadtk.files.atomic import replacing
-from otadtk.report.names import readable
+from otadtk.files.printable import readable
 
 AudioMode = Literal["embed", "link", "none"]
 AUDIO_MODES: tuple[AudioMode, ...] = ("embed", "link", "none")

@@ -1,8 +1,4 @@
-"""Conformal p-values: how unusual a clip's cost is among the costs of reference clips.
-
-A part of the reference is held out and put into one pool with the evaluated clips; the rest is what
-all of them are transported to. A clip that is like the reference is then one of the held-out clips
-as well as not, and every rank of its cost is equally likely. Each reference clip is held out once.
+"""Conformal p-values and e-values: how unusual a clip is among reference clips, with a guarantee.
 
 Part of ``statistics``: arrays in, numbers out. ``verdicts.py`` puts the parts together.
 """
@@ -10,77 +6,95 @@ Part of ``statistics``: arrays in, numbers out. ``verdicts.py`` puts the parts t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from otadtk.engine import Engine
-from otadtk.errors import UsageError
+from otadtk.statistics.prices import FloatArray, SwappedPrices
 
 IndexArray = NDArray[np.intp]
-FloatArray = NDArray[np.float64]
-ClipCosts = Callable[[IndexArray, IndexArray], FloatArray]
-"""The costs of the clips of the second subset of a pool, transported to the first."""
+CountArray = NDArray[np.int64]
 
-FOLDS = 10
-_TIE = 1e-6
-"""Relative difference below which two costs are one cost, computed twice."""
+_MARGIN = 1.3
+"""Rivals that are counted beyond those that are needed: not all of them are discoveries at last."""
+_TIE = 1e-9
+"""Relative difference below which two prices are one price, computed twice."""
 
 
-def count_exceeding(calibration: FloatArray, costs: FloatArray) -> NDArray[np.int64]:
-    """For each cost, how many calibration costs are at least as large; ties count."""
+def count_exceeding(calibration: FloatArray, asked: FloatArray) -> CountArray:
+    """For each price asked, how many calibration prices are at least as large; ties count."""
     ordered = np.sort(calibration)
-    least = costs - _TIE * np.abs(costs)
-    return np.asarray(len(ordered) - np.searchsorted(ordered, least, side="left"), dtype=np.int64)
+    found = len(ordered) - np.searchsorted(ordered, _least(asked), side="left")
+    return np.asarray(found, dtype=np.int64)
 
 
-def held_out_counts(
-    costs: ClipCosts,
-    reference: IndexArray,
-    evaluated: IndexArray,
-    parts: Sequence[IndexArray],
-    *,
-    kinds: tuple[Sequence[str], Sequence[str]] | None = None,
-    engine: Engine,
-) -> NDArray[np.int64]:
-    """A row for each part: how many of its clips cost at least as much as each evaluated clip.
-
-    Each part of the reference, given by places, is held out in turn and joins the evaluated clips;
-    only costs of the same transport are compared. ``kinds`` are those of the reference and of the
-    evaluated clips: a clip is then compared with clips of its own kind only.
-    """
-    n = len(reference)
-    own, other = kinds if kinds is not None else ([""] * n, [""] * len(evaluated))
-    of_reference, of_evaluated = np.asarray(own, dtype=object), np.asarray(other, dtype=object)
-
-    def count(part: IndexArray) -> NDArray[np.int64]:
-        rest = np.delete(reference, part)
-        found = costs(rest, np.concatenate([reference[part], evaluated]))
-        held, asked = found[: len(part)], found[len(part) :]
-        counts = np.zeros(len(evaluated), dtype=np.int64)
-        for kind in set(of_evaluated):
-            mine = of_evaluated == kind
-            counts[mine] = count_exceeding(held[of_reference[part] == kind], asked[mine])
-        return counts
-
-    return np.asarray(engine.map(lambda: count, parts, title="verdicts", unit="transport"))
+def _least(price: FloatArray) -> FloatArray:
+    """The smallest price that counts as the same."""
+    return np.asarray(price - _TIE * np.maximum(1.0, np.abs(price)))
 
 
-def deal_folds(kinds: Sequence[str], folds: int, seed: Sequence[int]) -> list[IndexArray]:
-    """Places of the clips of each fold, drawn by the seed; every kind is spread over all folds."""
-    count = min(folds, len(kinds))
-    if count < 2:
-        raise UsageError(f"Verdicts need at least 2 reference clips and folds, not {count}.")
-    shuffled = np.random.default_rng(seed).permutation(len(kinds))
-    names = np.asarray(kinds, dtype=object)
-    order = shuffled[np.argsort(names[shuffled], kind="stable")]
-    return [np.sort(order[k::count]) for k in range(count)]
-
-
-def p_values(counts: NDArray[np.int64], calibration: NDArray[np.int64]) -> FloatArray:
+def p_values(counts: CountArray, calibration: CountArray) -> FloatArray:
     """(1 + reference clips that cost at least as much) / (1 + reference clips)."""
     return np.asarray((1.0 + counts) / (1.0 + calibration))
+
+
+@dataclass(frozen=True, eq=False)
+class Rivals:
+    """How each of some evaluated clips ranks in the bag of all reference clips and itself.
+
+    ``rivals[b − 1, j]`` is 1 + the number of other evaluated clips that are beyond all but b of the
+    bag of j. It does not depend on which clip of the bag is j.
+    """
+
+    clips: IndexArray
+    """Places of these evaluated clips."""
+    counts: CountArray
+    """Reference clips of at least the price of each."""
+    rivals: NDArray[np.int32]
+
+    def e_values(self, fdr: float) -> FloatArray:
+        """For each clip (N + 1) / b if it is among the b dearest of its bag, otherwise 0.
+
+        b is the largest number for which the rate of false alarms seems to be at most ``fdr``, by
+        the rivals. It is the same whichever clip of the bag is j, and at most b clips of the bag are
+        among its b dearest: so the expected e-value of a clip that is like the reference is at
+        most 1.
+        """
+        n, m = self.rivals.shape
+        number = np.arange(1, n + 1)[:, None]
+        allowed = _MARGIN * m * number <= fdr * (n + 1) * self.rivals
+        dearest = np.where(allowed, number, 0).max(axis=0, initial=0)
+        called = self.counts + 1 <= dearest
+        return np.where(called, (n + 1.0) / np.maximum(dearest, 1), 0.0)
+
+
+def rank_in_bags(found: SwappedPrices, reference: IndexArray, clips: IndexArray) -> Rivals:
+    """The ranks of some evaluated clips among some reference clips, by places of both."""
+    own, bags = found.own[clips], found.reference[np.ix_(reference, clips)]
+    counts = np.asarray((bags >= _least(own)).sum(axis=0), dtype=np.int64)
+    ordered = -np.sort(-np.vstack([bags, own]), axis=0)
+    rivals = np.empty((len(reference), len(clips)), dtype=np.int32)
+    for column, j in enumerate(clips):
+        others = np.sort(found.others[clips[clips != j], j])
+        beyond = len(others) - np.searchsorted(others, ordered[1:, column], side="right")
+        rivals[:, column] = 1 + beyond
+    return Rivals(clips, counts, rivals)
+
+
+def chosen_by_e(e: FloatArray, fdr: float) -> NDArray[np.bool_]:
+    """The discoveries of Benjamini and Hochberg's procedure for e-values (Wang and Ramdas 2022).
+
+    The expected share of false ones is at most ``fdr``, however the e-values depend on each other.
+
+    >>> chosen_by_e(np.array([40.0, 15.0, 0.0, 3.0]), 0.1)
+    array([ True, False, False, False])
+    """
+    needed = len(e) / (fdr * np.arange(1, len(e) + 1))
+    enough = np.flatnonzero(-np.sort(-e) >= needed * (1.0 - 1e-12))
+    if len(enough) == 0:
+        return np.zeros(len(e), dtype=bool)
+    return np.asarray(e >= needed[enough[-1]] * (1.0 - 1e-12))
 
 
 def q_values(p: FloatArray) -> FloatArray:

@@ -112,16 +112,16 @@ def permutation_floor(
     chosen = design if design is not None else Free(n + m)
     rng = np.random.default_rng(seed)
 
-    def score(order: IndexArray) -> float:
-        return distance(order[:n], order[n:])
+    def score(orders: Sequence[IndexArray]) -> FloatArray:
+        return _scores(distance, [(order[:n], order[n:]) for order in orders], engine, "floor")
 
-    observed = float(_map(score, [np.arange(n + m)], engine, "floor")[0])
+    observed = float(score([np.arange(n + m)])[0])
     scores = np.empty(0)
     p_value = None
     while p_value is None and len(scores) < replicates:
         count = replicates if enough is None else _BATCH
         orders = [chosen.draw(rng) for _ in range(min(count, replicates - len(scores)))]
-        scores = np.concatenate([scores, _map(score, orders, engine, "floor")])
+        scores = np.concatenate([scores, score(orders)])
         beyond = observed - scores if higher_is_better else scores - observed
         as_large = np.flatnonzero(beyond >= -_TIE * abs(observed))
         if enough is not None and len(as_large) >= enough:
@@ -163,7 +163,7 @@ def jackknife_interval(
     require_at_least(seed, 0, "seed")
 
     def scores(draws: Sequence[Draw]) -> FloatArray:
-        return _map(lambda draw: distance(*draw), draws, engine, "interval")
+        return _scores(distance, draws, engine, "interval")
 
     score, without = scores_without(n, m, groups, seed, scores, whole=score)
     estimate = variance_of(score, without)
@@ -200,7 +200,7 @@ def extrapolate(
         x, y = rng.permutation(n), n + rng.permutation(m)
         starts = range(0, most - size + 1, size)
         draws += [(x[start : start + size], y[start : start + size]) for start in starts]
-    values = _map(lambda draw: distance(*draw), draws, engine, "limit")
+    values = _scores(distance, draws, engine, "limit")
     drawn = np.array([len(x) for x, _ in draws])
     scores = np.array([values[drawn == size].mean() for size in sizes])
     line = linregress(1.0 / np.asarray(sizes), scores)
@@ -214,11 +214,20 @@ def extrapolate(
     )
 
 
-def _map(
-    function: Callable[..., float], items: Sequence[object], engine: Engine, title: str
+def _scores(
+    distance: SubsetDistance, draws: Sequence[Draw], engine: Engine, title: str
 ) -> FloatArray:
-    """The values of the items in order; each thread computes with one torch thread."""
-    return np.array(engine.map(lambda: function, items, title=title, unit="score"), dtype=float)
+    """The distances of the draws in order; each thread computes with one torch thread.
+
+    A distance may have ``many``, which takes several draws, and say by ``at_once`` how many.
+    """
+    many = getattr(distance, "many", None)
+    if many is None or distance.at_once == 1:  # type: ignore[attr-defined]
+        found = engine.map(lambda: lambda draw: distance(*draw), draws, title=title, unit="score")
+        return np.array(found, dtype=float)
+    size: int = distance.at_once  # type: ignore[attr-defined]
+    parts = [draws[start : start + size] for start in range(0, len(draws), size)]
+    return np.concatenate(engine.map(lambda: many, parts, title=title, unit="batch"))
 
 
 def require_at_least(value: int, least: int, name: str) -> None:

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from otadtk.statistics.conformal import FloatArray, p_values
+from otadtk.statistics.conformal import p_values
+from otadtk.statistics.prices import FloatArray
 
 DRAWS = 999
 _TAIL = 0.0125

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from otadtk.audio.faults import FAMILIES, FAULTS, Chain, Step, draw_chain
 from otadtk.training.datasets import LabelledClip
 from otadtk.training.split import Mask
-from otadtk.training.versions import ALWAYS, CLEAN, Version
+from otadtk.training.versions import ALWAYS, CLEAN, EXCERPT, OTHERS, Version, VersionSet
 
 NAMES = tuple(FAMILIES)
 """The families, in the order of the network's outputs."""
@@ -20,19 +20,32 @@ UNHEARD = frozenset({"polarity"})
 VALIDATION_STRENGTH = 0.75
 _TRAINING_STRENGTHS = (0.1, 1.0)
 _FAMILY = {kind: family for family, kinds in FAMILIES.items() for kind in kinds}
+_WEAKEST = 0.35
+"""Where the mildest faults of ``perturb`` are on the scale of ``otadtk.audio.faults``, about."""
 
 
-def training_plan(clips: Sequence[LabelledClip], chosen: Mask, seed: int) -> list[Version]:
-    """Three versions of every chosen clip: two kinds in turn, and a random chain of up to three."""
+def training_plan(
+    clips: Sequence[LabelledClip], chosen: Mask, seed: int, singles: int
+) -> list[Version]:
+    """The versions of every chosen clip: an excerpt, single faults in turn, and random chains.
+
+    Some more are of the first kinds of ``perturb``, which make some of the same faults in other
+    ways.
+    """
+    rest = max(1, singles // 3)
     kinds = sorted(FAULTS)
+    first = (*ALWAYS, *OTHERS)
     plan = []
     for turn, index in enumerate(np.flatnonzero(chosen).tolist()):
         rng = _generator(clips[index], seed)
-        for k in (2 * turn, 2 * turn + 1):
+        plan.append(Version(index, EXCERPT, 0.0))
+        for k in range(singles * turn, singles * (turn + 1)):
             step = Step(kinds[k % len(kinds)], float(rng.uniform(*_TRAINING_STRENGTHS)))
             plan.append(Version.of_chain(index, (step,)))
-        chain = draw_chain(rng, strengths=_TRAINING_STRENGTHS)
-        plan.append(Version.of_chain(index, chain))
+        for _ in range(rest):
+            plan.append(Version.of_chain(index, draw_chain(rng, strengths=_TRAINING_STRENGTHS)))
+        for kind in rng.choice(first, size=rest, replace=False):
+            plan.append(Version(index, str(kind), float(rng.random())))
     return plan
 
 
@@ -54,10 +67,14 @@ def family_of(chain: Chain) -> str:
     return _FAMILY[chain[0].kind] if len(chain) == 1 else ""
 
 
-def strengths(chains: Sequence[Chain]) -> NDArray[np.float32]:
-    """The greatest strength ``(n, families)`` of each family in each chain."""
-    found = np.zeros((len(chains), len(NAMES)), dtype=np.float32)
-    for row, chain in zip(found, chains, strict=True):
+def strengths(versions: VersionSet) -> NDArray[np.float32]:
+    """The greatest strength ``(n, families)`` of each family in each version."""
+    found = np.zeros((len(versions.chains), len(NAMES)), dtype=np.float32)
+    for row, chain, kind, strength in zip(
+        found, versions.chains, versions.kind, versions.strength, strict=True
+    ):
+        if not chain and kind in _FAMILY:  # of perturb, on its own scale
+            row[NAMES.index(_FAMILY[kind])] = _WEAKEST + (1.0 - _WEAKEST) * strength
         for step in chain:
             if step.kind not in UNHEARD:
                 column = NAMES.index(_FAMILY[step.kind])

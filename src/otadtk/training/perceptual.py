@@ -14,16 +14,26 @@ from otadtk.encoders import EncoderSpec
 from otadtk.encoders.features import full_band
 from otadtk.encoders.features.measured import network_spec, parts_of
 from otadtk.encoders.wrappers import split_suffixes
+from otadtk.training.clean import tone_features
 from otadtk.training.config import TrainingConfig
 from otadtk.training.evaluation import find_faults
 from otadtk.training.fault_plan import NAMES, family_of, strengths
 from otadtk.training.recipes import Material, Recipe
-from otadtk.training.tones import tone_features
-from otadtk.training.versions import VersionSet
+from otadtk.training.versions import EXCERPT, VersionSet
 
-SUFFIXES = ("+layers", "+signal", "+texture", "+fullband")
+SUFFIXES = ("+layers", "+signal", "+texture", "+spectrum", "+fullband")
 """The features beside the embedding, each a block of the metric."""
-_CLEAN_SHARE = 1 / 3
+_GAINS = {
+    "reconstruction": 2.0,
+    "codec": 1.5,
+    "stretching": 0.5,
+    "denoising": 0.5,
+    "timing": 0.6,
+    "additive": 2.0,
+}
+"""How much the output of a family counts; 1 for others. What a denoiser leaves annoys listeners less
+than the noise it took away, and clean speech is easily taken for stretched."""
+_CLEAN_SHARE = 0.4
 _JITTER = 0.1
 _INPUT_DROPOUT = 0.1
 _SMALLEST_SPREAD = 0.1
@@ -62,12 +72,13 @@ class PerceptualRecipe(Recipe):
         self._scale(config)
         kept = self._kept(material.faults, config.leave_out)
         self._spoilt = self._listened(material.faults.vectors[kept])
+        excerpts = material.faults.vectors[material.faults.kind == EXCERPT]
         clean = self.vectors[self.clean_train][:, parts[0] :].numpy()
         measurements = [one for _, one in parts_of(spec) if one is not None and one.rate is None]
         tones = tone_features(measurements, inner.sample_rate, config.seed)
         tones = np.pad(tones, ((0, 0), (0, clean.shape[1] - tones.shape[1])))
-        self._clean = self._listened(np.concatenate([clean, tones]))
-        wanted = strengths([material.faults.chains[i] for i in kept])
+        self._clean = self._listened(np.concatenate([clean, excerpts, tones]))
+        wanted = strengths(material.faults)[kept]
         self._targets = torch.from_numpy(np.clip(wanted / config.audible, 0.0, 1.0))
         families = [family_of(chain) for chain in material.versions.chains]
         kinds = [f or kind for f, kind in zip(families, material.versions.kind, strict=True)]
@@ -82,11 +93,11 @@ class PerceptualRecipe(Recipe):
 
     @staticmethod
     def _kept(faults: VersionSet, leave_out: str) -> np.ndarray:
-        """The rows without any fault of the family that is left out."""
-        if not leave_out:
-            return np.arange(len(faults.vectors))
-        column = NAMES.index(leave_out)
-        return np.flatnonzero(strengths(faults.chains)[:, column] == 0)
+        """The rows with faults, but with none of the family that is left out."""
+        spoilt = faults.kind != EXCERPT
+        if leave_out:
+            spoilt &= strengths(faults)[:, NAMES.index(leave_out)] == 0
+        return np.flatnonzero(spoilt)
 
     def _scale(self, config: TrainingConfig) -> None:
         """Mean, spread and scale of the features over the clean clips that are trained on."""
@@ -112,6 +123,7 @@ class PerceptualRecipe(Recipe):
         weights = dict(zip(("", *SUFFIXES), config.block_weights, strict=True))
         network.weights.copy_(torch.tensor([weights[name] for name in ("", *suffixes)]))
         network.fault_weight.fill_(config.fault_weight)
+        network.fault_gains.copy_(torch.tensor([_GAINS.get(name, 1.0) for name in NAMES]))
 
     def loss(self, rng: np.random.Generator) -> Tensor:
         """Binary cross-entropy over the families; weak faults have targets below 1."""

@@ -138,7 +138,7 @@ def prepare(
     if config.variant == "perceptual":
         plan = validation_plan(clips, validation, config.seed)
         faults = embed_versions(
-            clips, training_plan(clips, train, config.seed), encoder, store,
+            clips, training_plan(clips, train, config.seed, config.single_faults), encoder, store,
             engine=engine, measured_only=True,
         )  # fmt: skip
     else:

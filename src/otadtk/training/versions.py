@@ -22,11 +22,14 @@ from otadtk.encoders.features.layers import LayersEncoder
 from otadtk.encoders.features.measured import MeasuredEncoder, Measurement, network_spec, parts_of
 from otadtk.engine import Engine
 from otadtk.errors import AudioError
+from otadtk.training.clean import excerpt
 from otadtk.training.datasets import LabelledClip
 
 logger = logging.getLogger(__name__)
 
 CLEAN = "clean"
+EXCERPT = "excerpt"
+"""A part of a clip with soft ends at another level: as clean as the clip."""
 ALWAYS = ("noise", "shuffle")
 """The kinds of fault that the paper's probes need for every clip."""
 OTHERS = ("clicks", "dropouts", "clipping", "band_limit", "loop", "hum", "hold")
@@ -35,7 +38,7 @@ UNSEEN = ("crush", "holes", "metallic")
 CHAINED = "fault:"
 """Before the names of faults of ``otadtk.audio.faults``, some of which ``perturb`` has too."""
 SHORTEST_SHUFFLED = 1.5
-_FORMAT = "versions/1"
+_FORMAT = "versions/2"
 _MOST_NAMED = 10
 
 
@@ -221,7 +224,9 @@ def make_version(
     waveform: NDArray[np.float32], rate: int, kind: str, strength: float
 ) -> NDArray[np.float32]:
     """A version of a waveform, rounded to 16 bits; random faults are seeded by the arguments."""
-    if kind != CLEAN:
+    if kind == EXCERPT:
+        waveform = excerpt(waveform, rate, np.random.default_rng(zlib.crc32(waveform.tobytes())))
+    elif kind != CLEAN:
         seed = zlib.crc32(f"{kind} {strength!r} {len(waveform)}".encode())
         waveform = perturb(kind, waveform, rate, np.random.default_rng(seed), strength)
     rounded = np.round(np.clip(waveform, -1.0, 1.0) * 32767.0) / 32767.0
@@ -229,9 +234,12 @@ def make_version(
 
 
 def make_chain(waveform: NDArray[np.float32], rate: int, chain: Chain) -> NDArray[np.float32]:
-    """A waveform with a chain of faults, rounded to 16 bits; a kind is seeded alike at any strength."""
+    """A waveform with a chain of faults, rounded to 16 bits.
+
+    The side conditions of a fault depend on the clip and the kind: they are the same at any strength.
+    """
     for step in chain:
-        seed = zlib.crc32(f"{step.kind} {len(waveform)}".encode())
+        seed = zlib.crc32(waveform.tobytes(), zlib.crc32(step.kind.encode()))
         rng = np.random.default_rng(seed)
         waveform = apply_fault(step.kind, waveform, rate, rng, step.strength)
     rounded = np.round(np.clip(waveform, -1.0, 1.0) * 32767.0) / 32767.0

@@ -7,17 +7,19 @@ A file is looked for in this order, and its hash is checked wherever it comes fr
 3. the address where it is published, unless ``OTADTK_OFFLINE=1``.
 
 An encoder loads a conversion of the published file to safetensors, made once and kept in the cache
-directory. An installed wheel may contain it (``otadtk/bundled``).
+directory (``$OTADTK_WEIGHTS_CACHE``). An installed wheel may contain it (``otadtk/bundled``).
 """
 
 from __future__ import annotations
 
 from otadtk.weights.cache import (
     BUNDLED,
-    cache_directory,
+    adapter_cache,
     converted_name,
+    embedding_cache,
     find_converted,
     is_bundled,
+    weights_cache,
 )
 from otadtk.weights.check import check_present
 from otadtk.weights.convert import Converter, Tensors, load_converted
@@ -38,12 +40,14 @@ __all__ = [
     "Url",
     "WeightFile",
     "WheelMember",
-    "cache_directory",
+    "adapter_cache",
     "check_present",
     "converted_name",
     "digest_of",
+    "embedding_cache",
     "find_converted",
     "is_bundled",
     "load_converted",
     "verify",
+    "weights_cache",
 ]

@@ -1,4 +1,4 @@
-"""Where converted weights are kept: in the user's cache, or inside an installed wheel."""
+"""Where embeddings and converted weights are kept: in the user's cache, or inside an installed wheel."""
 
 from __future__ import annotations
 
@@ -13,11 +13,25 @@ BUNDLED = Path(__file__).parents[1] / "bundled"
 """The folder of conversions that an installed wheel may carry."""
 
 
-def cache_directory() -> Path:
-    """The user's cache directory for otadtk: ``$OTADTK_CACHE``, or the platform's usual folder."""
+def embedding_cache() -> Path:
+    """The folder of the embedding store: in ``$OTADTK_CACHE``, or in the user's cache directory."""
+    return _cache("OTADTK_CACHE") / "embeddings"
+
+
+def weights_cache() -> Path:
+    """The folder of converted weights: in ``$OTADTK_WEIGHTS_CACHE``, or in the user's cache."""
+    return _cache("OTADTK_WEIGHTS_CACHE") / "weights"
+
+
+def adapter_cache() -> Path:
+    """The folder of imported adapters, beside the converted weights."""
+    return _cache("OTADTK_WEIGHTS_CACHE") / "adapters"
+
+
+def _cache(variable: str) -> Path:
     import platformdirs
 
-    return Path(os.environ.get("OTADTK_CACHE") or platformdirs.user_cache_dir("otadtk"))
+    return Path(os.environ.get(variable) or platformdirs.user_cache_dir("otadtk"))
 
 
 def converted_name(model: str, files: Sequence[WeightFile]) -> str:
@@ -29,7 +43,7 @@ def converted_name(model: str, files: Sequence[WeightFile]) -> str:
 def find_converted(model: str, files: Sequence[WeightFile]) -> Path | None:
     """The converted weights on this machine, bundled or cached; ``None`` without any."""
     name = converted_name(model, files)
-    paths = (BUNDLED / name, cache_directory() / "weights" / name)
+    paths = (BUNDLED / name, weights_cache() / name)
     return next((path for path in paths if path.is_file()), None)
 
 

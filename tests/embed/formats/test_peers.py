@@ -54,7 +54,7 @@ def run_peer(packages: Path, tmp_path: Path) -> Callable[..., dict[str, float]]:
             capture_output=True,
             text=True,
             check=False,
-            timeout=120,
+            timeout=600,
         )
         assert done.returncode == 0, done.stderr
         scores: dict[str, float] = json.loads(done.stdout)

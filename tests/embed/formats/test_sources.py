@@ -18,6 +18,7 @@ from otadtk.cli.embeds import main as embeds
 from otadtk.cli.pack import main as pack
 from otadtk.cli.score import main as score
 from otadtk.embed.formats.pack import FORMAT
+from otadtk.embed.formats.table import export_set
 from otadtk.encoders import get_spec
 from otadtk.errors import AudioError, UsageError
 from otadtk.files.sealed import seal, unseal
@@ -74,6 +75,41 @@ def test_pack_is_portable_and_bound_to_its_encoder(
     assert "was made by 'logmel', not by this 'yamnet'" in capsys.readouterr().err
     assert pack([str(folders[1]), "-o", str(tmp_path / "ref.npz")]) == 2
     assert ".otadpack" in capsys.readouterr().err
+
+
+@pytest.mark.weights
+@pytest.mark.parametrize("suffix", ["otadpack", "npz", "parquet"])
+def test_a_pack_serves_every_metric_of_its_encoder(
+    folders: Folders, tmp_path: Path, capsys: Capture, suffix: str
+) -> None:
+    """The features of the default variant have the plain embedding among them."""
+    wide = tmp_path / "ref.otadpack"
+    assert pack([str(folders[0]), "-m", "yamnet", "-o", str(wide)]) == 0
+    default = OTAD("yamnet")
+    assert scored(capsys, "yamnet", wide, folders[1]) == scored(capsys, "yamnet", *folders)
+    if suffix != "otadpack":
+        narrow = tmp_path / f"ref.{suffix}"
+        export_set(default.embed(folders[0]), folders[0], narrow, default.spec)
+        wide = narrow
+    for options in (["--fad"], ["--variant", "raw"]):
+        from_audio = scored(capsys, "yamnet", *folders, *options)
+        assert scored(capsys, "yamnet", wide, folders[1], *options) == pytest.approx(
+            from_audio, rel=0.02
+        )
+
+
+@pytest.mark.weights
+def test_plain_embeddings_are_compared_raw(
+    folders: Folders, tmp_path: Path, capsys: Capture
+) -> None:
+    plain = tmp_path / "plain.npz"
+    assert embeds(["-m", "yamnet", "-d", str(folders[0]), "--export", str(plain)]) == 0
+    assert score(["yamnet", str(plain), str(folders[1])]) == 0
+    assert "compared as they are (variant raw)" in capsys.readouterr().err
+    raw = scored(capsys, "yamnet", *folders, "--variant", "raw")
+    assert scored(capsys, "yamnet", plain, folders[1]) == raw
+    with pytest.raises(UsageError, match="'raw' takes embeddings as they are"):
+        OTAD("yamnet").distance(np.zeros((3, 1024)), np.ones((3, 1024)))
 
 
 def test_damaged_packs_are_refused(folders: Folders, tmp_path: Path, capsys: Capture) -> None:
@@ -290,7 +326,7 @@ def test_parquet_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
     (tmp_path / "x.parquet").touch()
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(UsageError, match=r'pip install "otadtk\[parquet\]"'):
+    with pytest.raises(UsageError, match=r'pip install "otadtk-audio\[parquet\]"'):
         OTAD("logmel").embed(tmp_path / "x.parquet")
 
 

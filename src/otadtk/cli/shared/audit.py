@@ -36,38 +36,43 @@ def add_audit_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def describe(metric: AudioMetric, reference: EmbeddingSet, evaluated: EmbeddingSet) -> PairAudit:
-    """The audit of two sets; logs their sizes, left out files and findings."""
-    from otadtk.evaluation.audit import audit_sets
-
-    _describe_set("reference", reference)
-    _describe_set("evaluated", evaluated)
-    audit = audit_sets(reference, evaluated, minimum_seconds=_minimum_seconds(metric))
-    for line in audit.warnings():
-        logger.warning("%s", line)
-    unknown = audit.reference.unknown + audit.evaluated.unknown
-    if unknown:
-        logger.info("the loudness of %d clips is unknown (no audio, or an old cache)", unknown)
-    return audit
-
-
-def describe_systems(
-    metric: AudioMetric, reference: EmbeddingSet, systems: Mapping[str, EmbeddingSet]
+def describe(
+    metric: AudioMetric,
+    reference: EmbeddingSet,
+    systems: Mapping[str, EmbeddingSet],
+    *,
+    listed: bool = False,
 ) -> dict[str, PairAudit]:
-    """The audit of each system; findings on the reference are logged once."""
+    """The audit of each evaluated set by name; logs the sizes and one line on all findings.
+
+    The single findings are logged for ``--verbose``, or instead of that line if ``listed``. They
+    are in the JSON and on the page, too.
+    """
     from otadtk.evaluation.audit import audit_sets
+    from otadtk.evaluation.audit_lines import set_lines, summary_line
 
     audits = {
         name: audit_sets(reference, side, minimum_seconds=_minimum_seconds(metric))
         for name, side in systems.items()
     }
+    several = len(systems) > 1
     _describe_set("reference", reference)
-    for line in next(iter(audits.values())).reference_warnings():
-        logger.warning("%s", line)
+    for name, side in systems.items():
+        _describe_set("evaluated", side, f" of {name}" if several else "")
+    found = summary_line(audits)
+    if found and not listed:
+        logger.warning("audit: %s (-v names the clips)", found)
+    level = logging.WARNING if listed else logging.DEBUG
+    in_reference = set_lines("reference", next(iter(audits.values())).reference)
+    for line in in_reference:
+        logger.log(level, "%s", line)
     for name, audit in audits.items():
-        _describe_set("evaluated", systems[name], f" of {name}")
-        for line in audit.evaluated_warnings():
-            logger.warning("%s: %s", name, line)
+        for line in audit.warnings()[len(in_reference) :]:
+            logger.log(level, "%s%s", f"{name}: " if several else "", line)
+    unknown = next(iter(audits.values())).reference.unknown
+    unknown += sum(audit.evaluated.unknown for audit in audits.values())
+    if unknown:
+        logger.debug("the loudness of %d clips is unknown (no audio, or an old cache)", unknown)
     return audits
 
 
@@ -97,7 +102,7 @@ def audit_only(options: argparse.Namespace, engine: Engine) -> None:
     metric = FAD(options.model, **how)  # the metric with the fewest needs: only embeddings
     paths = (options.ref, options.eval)
     sets = [metric.embed(path) for path in paths]
-    audit = describe(metric, *sets)
+    audit = describe(metric, sets[0], {"evaluated": sets[1]}, listed=True)["evaluated"]
     if options.json is not None:
         from otadtk.documents.document import audit_document
 

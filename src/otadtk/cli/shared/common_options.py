@@ -37,7 +37,11 @@ def add_common_options(parser: argparse.ArgumentParser) -> None:
         metavar="PATH",
         help="your own copy of the encoder's published weights (file or folder)",
     )
-    parser.add_argument("-q", "--quiet", action="store_true", help="warnings and errors only")
+    much = parser.add_mutually_exclusive_group()
+    much.add_argument("-q", "--quiet", action="store_true", help="warnings and errors only")
+    much.add_argument(
+        "-v", "--verbose", action="store_true", help="name every clip that the audit finds odd, too"
+    )
     add_version(parser)
 
 

@@ -4,66 +4,113 @@ from __future__ import annotations
 
 import argparse
 import csv
-import logging
 import re
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from otadtk.cli.shared.common_options import positive_int
+from otadtk.cli.shared.metric_options import chosen_metrics
 from otadtk.errors import UsageError
+from otadtk.metrics.registry import get_metric
 
 if TYPE_CHECKING:
     from otadtk.embed import EmbeddingSet
     from otadtk.metrics.verdicts import Groups
     from otadtk.statistics.designs import Design, Pairs
 
-logger = logging.getLogger(__name__)
-
+DEFAULT_NULL = 200
 BY_NAME = "by name"
 """The value of --paired without a file."""
 _SIMILAR = 1.5
 """The ratio up to which two numbers of clips are similar."""
 
 
+def add_floor_options(group: argparse._ArgumentGroup) -> None:
+    """``--null``, ``--no-null`` and ``--excess``."""
+    group.add_argument(
+        "--null",
+        nargs="?",
+        const=DEFAULT_NULL,
+        type=positive_int,
+        metavar="R",
+        help="the floor (what two samples of one distribution score at this N and M) and a "
+        f"p-value, by R permutations (default: {DEFAULT_NULL}; without the option up to 99, if that "
+        "is quick)",
+    )
+    group.add_argument("--no-null", action="store_true", help="compute no floor")
+    group.add_argument(
+        "--excess",
+        action="store_true",
+        help="the excess of the score over that of samples of one distribution, by random halves",
+    )
+
+
+def check_floor_options(options: argparse.Namespace) -> None:
+    """Refuse to compute a floor and to compute none, and one of metrics that have none."""
+    if options.null is not None and options.no_null:
+        raise UsageError("--null asks for a floor and --no-null for none; remove one of them.")
+    chosen = [get_metric(name) for name in chosen_metrics(options)]
+    if (options.null is not None or options.excess) and not any(m.has_floor for m in chosen):
+        flag = "--null" if options.null is not None else "--excess"
+        raise UsageError(
+            f"{flag} does nothing for {chosen[0].name}: {chosen[0].why_no_floor}; take --ci instead."
+        )
+
+
+def refuse_excess_of_twins(designs: Mapping[str, Design | None]) -> None:
+    """Refuse ``--excess`` of sets whose clips have twins on the other side."""
+    twins = [
+        name for name, design in designs.items() if design is not None and design.name == "pairs"
+    ]
+    if twins:
+        raise UsageError(
+            f"--excess compares halves of the sets, but most clips of {', '.join(twins)} have a twin "
+            "in the reference; remove it."
+        )
+
+
 def choose_design(
-    options: argparse.Namespace, reference: EmbeddingSet, evaluated: EmbeddingSet
-) -> Design | None:
-    """The design of the floor's permutations; a line says why it is not the free one."""
+    reference: EmbeddingSet,
+    evaluated: EmbeddingSet,
+    *,
+    groups: Path | None,
+    paired: str | None = None,
+) -> tuple[Design | None, str]:
+    """The design of the floor's permutations, and why it is not the free one or might not be."""
     from otadtk.evaluation.pairs import noticed_twins, pairs_by_name
     from otadtk.statistics.designs import Strata
 
     if reference.moments_only or evaluated.moments_only:
-        if options.paired is not None:
+        if paired is not None:
             raise UsageError("--paired needs the clips themselves, not their moments.")
-        return None
-    if options.paired == BY_NAME:
-        return pairs_by_name(reference, evaluated)
-    if options.paired is not None:
-        return _pairs_of_file(Path(options.paired), reference, evaluated)
-    groups = known_groups(options, reference, evaluated) or _folders(reference, evaluated)
-    if groups is not None:
-        return Strata((*groups[0], *groups[1]))
+        return None, ""
+    if paired == BY_NAME:
+        return pairs_by_name(reference, evaluated), ""
+    if paired is not None:
+        return _pairs_of_file(Path(paired), reference, evaluated), ""
+    known = known_groups(groups, reference, evaluated) or _folders(reference, evaluated)
+    if known is not None:
+        return Strata((*known[0], *known[1])), ""
     twins = noticed_twins(reference, evaluated)
     if twins is not None:
-        logger.info(
-            "%d evaluated clips have a twin of the same name in the reference: the floor swaps "
-            "twins only, because free permutations would part them; --paired adds their distance",
-            len(twins.pairs),
+        return twins, (
+            f"{len(twins.pairs)} evaluated clips have a twin in the reference: the floor swaps "
+            f"twins only, because free permutations would part them"
         )
-        return twins
-    _remark_on_names(reference, evaluated)
-    return None
+    return None, _remark_on_names(reference, evaluated)
 
 
 def known_groups(
-    options: argparse.Namespace, reference: EmbeddingSet, evaluated: EmbeddingSet
+    groups: Path | None, reference: EmbeddingSet, evaluated: EmbeddingSet
 ) -> Groups | None:
     """The groups of --groups, if it names those of all clips of both sides."""
     from otadtk.report.user_csv import read_groups
 
-    if options.groups is None or reference.moments_only:
+    if groups is None or reference.moments_only:
         return None
-    grouping = read_groups(options.groups, evaluated.files, reference.files)[0]
+    grouping = read_groups(groups, evaluated.files, reference.files)[0]
     return (grouping.reference, grouping.evaluated) if grouping.reference else None
 
 
@@ -78,21 +125,21 @@ def _folders(reference: EmbeddingSet, evaluated: EmbeddingSet) -> Groups | None:
     return None
 
 
-def _remark_on_names(reference: EmbeddingSet, evaluated: EmbeddingSet) -> None:
-    """A note where both sides seem to hold the same groups in similar numbers."""
+def _remark_on_names(reference: EmbeddingSet, evaluated: EmbeddingSet) -> str:
+    """A remark where both sides seem to hold the same groups in similar numbers."""
     own, other = (
         Counter(re.sub(r"[\W\d_]+$", "", file.stem) for file in side.files)
         for side in (reference, evaluated)
     )
     if own.keys() != other.keys() or len(own) < 2 or min(own.values()) < 2:
-        return
-    if all(max(own[k], other[k]) <= _SIMILAR * min(own[k], other[k]) for k in own):
-        logger.info(
-            "both sides hold the same %d groups by name in similar numbers (%s, …): if that is by "
-            "design, --groups or subfolders give a floor that keeps it",
-            len(own),
-            ", ".join(sorted(own)[:3]),
-        )
+        return ""
+    if any(max(own[k], other[k]) > _SIMILAR * min(own[k], other[k]) for k in own):
+        return ""
+    return (
+        f"both sides hold the same {len(own)} groups by name in similar numbers "
+        f"({', '.join(sorted(own)[:3])}, …): if that is by design, --groups or subfolders give a "
+        f"floor that keeps it"
+    )
 
 
 def _pairs_of_file(path: Path, reference: EmbeddingSet, evaluated: EmbeddingSet) -> Pairs:

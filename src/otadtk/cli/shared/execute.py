@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from otadtk.errors import OtadtkError, UsageError
+from otadtk.files.printable import readable
 
 EXIT_CODES = """exit codes: 0 done; 1 unforeseen; 2 usage; 3 input audio or embeddings;
 4 weights or adapter; 5 not converged under --strict; 130 interrupted"""
@@ -33,12 +34,15 @@ def execute(
     parsed.parser = parser
     given = sys.argv[1:] if arguments is None else arguments
     parsed.command_line = shlex.join([parser.prog, *given])
-    level = logging.WARNING if getattr(parsed, "quiet", False) else logging.INFO
+    level = logging.DEBUG if getattr(parsed, "verbose", False) else logging.INFO
+    level = logging.WARNING if getattr(parsed, "quiet", False) else level
     try:
         with _logging_to_stderr(parser.prog, level):
             command(parsed)
     except OtadtkError as error:
-        print(f"{parser.prog}: error: {error}", file=sys.stderr)
+        # an error may name several files, a line for each
+        lines = "\n".join(readable(line) for line in str(error).split("\n"))
+        print(f"{parser.prog}: error: {lines}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         print(f"{parser.prog}: interrupted; what was embedded is kept", file=sys.stderr)
@@ -47,7 +51,7 @@ def execute(
         sys.stderr.close()
         return 1
     except OSError as error:  # a full disk, a deleted file, a name that the system does not take
-        file = f"{_shortened(str(error.filename))}: " if error.filename else ""
+        file = f"{_shortened(readable(str(error.filename)))}: " if error.filename else ""
         print(f"{parser.prog}: error: {file}{error.strerror or error}", file=sys.stderr)
         return UsageError.exit_code if error.errno in _BAD_NAMES else 1
     return 0
@@ -80,4 +84,4 @@ class _Formatter(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         warning = "warning: " if record.levelno >= logging.WARNING else ""
-        return f"{self._program}: {warning}{record.getMessage()}"
+        return f"{self._program}: {warning}{readable(record.getMessage())}"

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from otadtk.adapter import VARIANTS
-from otadtk.errors import UsageError
+from otadtk.adapter import VARIANTS, WITH_FEATURES, default_variant
+from otadtk.errors import OtadtkError, UsageError
 from otadtk.metrics.entry import flag_of
 from otadtk.metrics.registry import DEFAULT, all_metrics, get_metric, metric_names
 
 if TYPE_CHECKING:
     from otadtk.engine import Engine
     from otadtk.metrics import AudioMetric, EmbeddingOptions
+
+logger = logging.getLogger(__name__)
 
 _FOR_CLIP_COSTS = (
     "diagnose",
@@ -144,9 +147,14 @@ def embedding_options(options: argparse.Namespace, engine: Engine) -> EmbeddingO
     }
 
 
-def make_metrics(options: argparse.Namespace, model: str, engine: Engine) -> list[AudioMetric]:
-    """The metrics that were asked for, each with its options."""
+def make_metrics(
+    options: argparse.Namespace, model: str, sets: Sequence[Path], engine: Engine
+) -> list[AudioMetric]:
+    """The metrics that were asked for, each with its options, for these sets."""
     common = embedding_options(options, engine)
+    variant = options.variant
+    if variant is None and options.adapter_checkpoint is None and options.compat is None:
+        variant = _variant_for(model, sets, options)
 
     def make(name: str) -> AudioMetric:
         metric = get_metric(name)
@@ -158,13 +166,40 @@ def make_metrics(options: argparse.Namespace, model: str, engine: Engine) -> lis
             own["seed"] = options.seed or 0
         return metric(
             model,
-            variant=options.variant,
+            variant=variant,
             adapter_checkpoint=options.adapter_checkpoint,
             **own,
             **common,
         )
 
     return [make(name) for name in chosen_metrics(options)]
+
+
+def _variant_for(model: str, sets: Sequence[Path], options: argparse.Namespace) -> str | None:
+    """The variant raw, if a set has embeddings without the features of the default variant."""
+    from otadtk.embed.formats.table import holds_embeddings, read_embeddings
+    from otadtk.metrics.otad import OTAD
+
+    given = [path for path in sets if holds_embeddings(path)]
+    if not given and options.import_cache is None:
+        return None
+    default = default_variant(model)
+    if default not in WITH_FEATURES:
+        return None
+    try:
+        if options.import_cache is None:
+            spec = OTAD(model).spec
+            for path in given:
+                read_embeddings(path, spec, None)
+            return None
+    except OtadtkError:
+        pass  # reading them as plain embeddings says what else may be wrong
+    logger.info(
+        "given embeddings are compared as they are (variant raw): the variant %s needs the audio, "
+        "or a pack made by otadtk-pack",
+        default,
+    )
+    return "raw"
 
 
 def _metrics(text: str) -> tuple[str, ...]:

@@ -6,6 +6,8 @@ import shutil
 import sys
 from typing import TYPE_CHECKING
 
+from otadtk.files.printable import readable
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -26,18 +28,19 @@ def print_worst(diagnostics: OTADDiagnostics, count: int, *, only_bad: bool = Fa
         _print_table(diagnostics, count, only_bad=only_bad)
         return
     found, order = _verdicts(diagnostics), _order(diagnostics, only_bad)[:count]
-    heading = f"{'c_j':>12}  {'q':>6}  " if found is not None else f"{'c_j':>12}  "
+    heading = f"{'c_j':>12}  {'cost':>8}  " + (f"{'q':>6}  " if found is not None else "")
     print(f"\n{heading}worst clips")
     for j in order:
         flags = [*_bad(found, j), *diagnostics.flags[j]]
         note = f"  [{', '.join(flags)}]" if flags else ""
         q = f"{found.q[j]:6.3f}  " if found is not None else ""
-        print(f"{diagnostics.cj[j]:12.6g}  {q}{diagnostics.files[j]}{note}")
+        costs = f"{diagnostics.cj[j]:12.6g}  {diagnostics.cost[j]:8.4g}"
+        print(f"{costs}  {q}{readable(str(diagnostics.files[j]))}{note}")
 
 
 def _print_table(diagnostics: OTADDiagnostics, count: int, *, only_bad: bool) -> None:
     from otadtk.report.clips.table import SILENT, relative_costs, worst_clips
-    from otadtk.report.names import common_root, readable, relative_name
+    from otadtk.report.names import common_root, relative_name
 
     found = _verdicts(diagnostics)
     relative, typical = relative_costs(diagnostics.cj)

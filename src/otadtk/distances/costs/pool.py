@@ -16,6 +16,7 @@ from torch import Tensor
 from otadtk.distances.arrays import IndexArray
 from otadtk.distances.costs.duplicates import merge_duplicates
 from otadtk.distances.costs.protocol import Cost
+from otadtk.distances.costs.rounding import Rounding
 from otadtk.distances.costs.squared import SquaredCost
 from otadtk.distances.transport.memory import DEFAULT_MEMORY
 
@@ -35,7 +36,8 @@ class Pool:
         self.squared_norms = cost.x_squared
         self.matrix = cost.tile(slice(0, len(points)))
         self.matrix.fill_diagonal_(0.0)
-        self.rounding = cost.rounding()
+        self.rounding = cost.rounding().rows
+        """What each point adds to the error of its costs."""
 
     def subset(self, chosen: IndexArray) -> tuple[Tensor, Tensor]:
         """(the distinct points of a subset, their weights): a point drawn twice weighs twice."""
@@ -104,9 +106,14 @@ class PooledCost(Cost):
         norms = (float(self._pool.squared_norms[s].max()) for s in (self._rows, self._columns))
         return sum(math.sqrt(norm) for norm in norms) ** 2
 
-    def rounding(self) -> float:
-        """The largest error of an entry against float64, as seen for the whole pool."""
-        return self._pool.rounding
+    def rounding(self) -> Rounding:
+        """Bounds of the error of the entries, as found for the whole pool."""
+        sides = (side.cpu().numpy() for side in (self._rows, self._columns))
+        return Rounding(*(self._pool.rounding[side] for side in sides))
+
+    def entry_rounding(self) -> Rounding:
+        """That of the matrix."""
+        return self.rounding()
 
     def mean(self, a: Tensor, b: Tensor) -> float:
         """Σ a_i b_j C_ij."""

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from otadtk.distances.costs.rounding import Rounding
+
 
 class Cost(ABC):
     """Costs C_ij ≥ 0 between N rows and M columns, which need not be in memory."""
@@ -61,8 +63,12 @@ class Cost(ABC):
         """A number that no cost exceeds."""
 
     @abstractmethod
-    def rounding(self) -> float:
-        """The largest error of a tile's entries against float64, seen on a sample."""
+    def rounding(self) -> Rounding:
+        """Bounds of the error of a tile's entries."""
+
+    @abstractmethod
+    def entry_rounding(self) -> Rounding:
+        """The same for what ``entries`` gives."""
 
     @abstractmethod
     def mean(self, a: Tensor, b: Tensor) -> float:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from otadtk.distances.costs.protocol import Cost, accumulator
+from otadtk.distances.costs.rounding import UNIT, Rounding
 
 TILE_ELEMENTS = 1 << 21
 """Entries of one tile: 8 MB of float32, small enough to stay in cache between two passes."""
@@ -22,6 +23,10 @@ _DOUBLE_LIMIT = 1 << 27
 
 _COPY_ELEMENTS = 1 << 18
 """Entries of a wide copy of the points."""
+_SAFETY = 2.0
+"""Factor on the rounding of float32 costs, which is seen on a sample only."""
+_TINY = 1e-300
+"""Nothing is divided by less."""
 
 
 def working_dtype(n: int, m: int, d: int, device: torch.device) -> torch.dtype:
@@ -49,6 +54,19 @@ def _squared_norms(points: Tensor, wide: torch.dtype) -> Tensor:
     return torch.cat([points[rows].to(wide).square().sum(dim=1) for rows in tiles])
 
 
+def _centred(points: Tensor, centre: Tensor, dtype: torch.dtype) -> Tensor:
+    """The points less the centre, subtracted in the wider of their precisions."""
+    wider = torch.promote_types(points.dtype, centre.dtype)
+    return (points.to(wider) - centre.to(wider)).to(dtype)
+
+
+def _sample(squared_norms: Tensor) -> Tensor:
+    """Indices of 24 points spread over a cloud, and of the four that are farthest out."""
+    spread = torch.linspace(0, len(squared_norms) - 1, 24, device=squared_norms.device).long()
+    farthest = squared_norms.topk(min(4, len(squared_norms))).indices
+    return torch.cat([spread, farthest])
+
+
 @final
 class SquaredCost(Cost):
     """The cost matrix between two clouds; nothing of size N×M is held here.
@@ -62,15 +80,20 @@ class SquaredCost(Cost):
         dtype = dtype or working_dtype(len(x), len(y), x.shape[1], x.device)
         centre = (_column_sums(x, wide) + _column_sums(y, wide)) / (len(x) + len(y))
         # the same rounded centre for both clouds: their differences do not notice its rounding
-        centred_x = (x - centre.to(x.dtype)).to(dtype)
+        centre = centre.to(dtype if dtype is wide else x.dtype)
+        centred_x = _centred(x, centre, dtype)
         x_squared = _squared_norms(centred_x, wide)
         if y is x:
             self._set(centred_x, centred_x, x_squared, x_squared)
-            return
-        centred_y = (y - centre.to(x.dtype).to(y.dtype)).to(dtype)
-        self._set(centred_x, centred_y, x_squared, _squared_norms(centred_y, wide))
+        else:
+            centred_y = _centred(y, centre, dtype)
+            self._set(centred_x, centred_y, x_squared, _squared_norms(centred_y, wide))
+        self._given = x, y
 
     def _set(self, x: Tensor, y: Tensor, x_squared: Tensor, y_squared: Tensor) -> None:
+        self._given = x, y
+        """The points as they were given: what the costs are measured against."""
+        self._rate: float | None = None
         self.dtype, self.x, self.y = x.dtype, x, y
         self.x_squared, self.y_squared = x_squared, y_squared
         self._x_squared, self._y_squared = x_squared.to(x.dtype), y_squared.to(x.dtype)
@@ -122,18 +145,20 @@ class SquaredCost(Cost):
         return tile.add_(self._x_squared[rows, None]).clamp_(min=0.0)
 
     def entries(self, rows: Tensor, columns: Tensor) -> Tensor:
-        """C at the given index pairs, from differences and summed wide: no cancellation."""
+        """C at the given index pairs, from differences of the given points: no cancellation."""
         out = torch.empty(len(rows), dtype=self.wide, device=self.device)
         step = max(1, (TILE_ELEMENTS // 2) // self.x.shape[1])
         for start in range(0, len(rows), step):
             part = slice(start, start + step)
-            difference = self.x[rows[part]] - self.y[columns[part]]
-            out[part] = difference.square_().sum(dim=1, dtype=self.wide)
+            x, y = self._given[0][rows[part]], self._given[1][columns[part]]
+            out[part] = (x.to(self.wide) - y.to(self.wide)).square_().sum(dim=1)
         return out
 
     def transposed(self) -> SquaredCost:
         """The same costs with the roles of the clouds exchanged, sharing their memory."""
-        return SquaredCost._of(self.y, self.x, self.y_squared, self.x_squared)
+        flipped = SquaredCost._of(self.y, self.x, self.y_squared, self.x_squared)
+        flipped._given = self._given[::-1]
+        return flipped
 
     def restricted(self, rows: Tensor, columns: Tensor) -> SquaredCost:
         """The cost between the chosen points of both clouds."""
@@ -145,24 +170,43 @@ class SquaredCost(Cost):
         """The same costs in the widest floats that the device has."""
         if self.dtype == self.wide:
             return self
-        x = self.x.to(self.wide)
-        return SquaredCost(x, x if self.symmetric else self.y.to(self.wide), self.wide)
+        return SquaredCost(*self._given, self.wide)
 
     def largest(self) -> float:
         """A bound by the norms of the points: ‖x − y‖² ≤ (‖x‖ + ‖y‖)²."""
         norms = (float(squared.max()) for squared in (self.x_squared, self.y_squared))
         return sum(math.sqrt(norm) for norm in norms) ** 2
 
-    def rounding(self) -> float:
-        """The largest error of a tile's entries against float64, seen on a 24×24 sample."""
-        n, m = self.shape
-        rows = torch.linspace(0, n - 1, min(n, 24), device=self.device).long()
-        columns = torch.linspace(0, m - 1, min(m, 24), device=self.device).long()
+    def rounding(self) -> Rounding:
+        """The error of a tile's entries, which grows with the squared norms of the points.
+
+        In float64 it is bounded a priori: (2 d + 10) u (‖x‖² + ‖y‖²) covers the centring, the squared
+        norms, the product and two sums. In float32 that would be far too much, as errors cancel: there
+        it is measured on a sample, which has the largest norms, and doubled.
+        """
+        if self._rate is None:
+            if self.dtype == torch.float64:
+                self._rate = (2 * self.x.shape[1] + 10) * UNIT[self.dtype]
+            else:
+                self._rate = _SAFETY * max(self._seen_rounding(), 4.0 * UNIT[self.dtype])
+        sides = (squared.cpu().double().numpy() for squared in (self.x_squared, self.y_squared))
+        return Rounding(*(self._rate * side for side in sides))
+
+    def entry_rounding(self) -> Rounding:
+        """(d + 4) u C ≤ 2 (d + 4) u (‖x‖² + ‖y‖²): a sum of squared differences, in wide floats."""
+        rate = 2 * (self.x.shape[1] + 4) * UNIT[self.wide]
+        sides = (squared.cpu().double().numpy() for squared in (self.x_squared, self.y_squared))
+        return Rounding(*(rate * side for side in sides))
+
+    def _seen_rounding(self) -> float:
+        """The largest |C̃ − C| / (‖x‖² + ‖y‖²) of a sample."""
+        rows, columns = _sample(self.x_squared), _sample(self.y_squared)
         sample = self.restricted(rows, columns)
-        x, y = sample.x.cpu().double(), sample.y.cpu().double()
+        x, y = (self._given[0][rows].cpu().double(), self._given[1][columns].cpu().double())
         exact = (x[:, None, :] - y[None, :, :]).square().sum(dim=2)
         seen = sample.tile(slice(0, len(rows))).cpu().double()
-        return float((seen - exact).abs().max())
+        norms = (sample.x_squared[:, None] + sample.y_squared).cpu().double()
+        return float(((seen - exact).abs() / norms.clamp(min=_TINY)).max())
 
     def mean(self, a: Tensor, b: Tensor) -> float:
         """Σ a_i b_j C_ij, in O(N d)."""

@@ -101,7 +101,7 @@ def exact_transport(
         a_, b_ = (cloud.weights.to(cost.device, cost.wide) for cloud in (cloud_x, cloud_y))
         f, g = coarse_potentials(panels, a_, b_)
         start = starting_pairs(panels, f, g)
-    rounding = cost.rounding() + 1e-12 * float(cost.x_squared.max() + cost.y_squared.max())
+    rounding = 2.0 * cost.rounding().largest()
     plan = transport_by_columns(panels, start, weights_a, weights_b, 2.0 * rounding)
     used = Support(plan.basis, np.empty(0), m).with_exact_costs(cost)
     products = plan.mass * used.costs

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from otadtk.distances.arrays import FloatArray
+from otadtk.distances.costs.rounding import Rounding, sum_rounding
 from otadtk.distances.costs.squared import SquaredCost
 from otadtk.distances.transport.certificate.certify import certify
 from otadtk.distances.transport.certificate.plan import Plan, PlanSums
@@ -43,7 +44,7 @@ def legacy_coupling(x: Tensor, y: Tensor, epsilon: float, tolerance: float) -> C
     a, b = np.full(n, 1.0 / n), np.full(m, 1.0 / m)
     return certify(
         _MatrixPlan(plan, cost, f, g, epsilon), a, b, SquaredCost(x, y), epsilon,
-        tolerance=tolerance, rounding=0.0, iterations=iterations, regime="legacy",
+        tolerance=tolerance, iterations=iterations, regime="legacy",
     )  # fmt: skip
 
 
@@ -52,6 +53,8 @@ class _MatrixPlan(Plan):
 
     def __init__(self, plan: Tensor, cost: Tensor, f: Tensor, g: Tensor, epsilon: float) -> None:
         self.f, self.g = _numpy(f), _numpy(g)
+        self.rounding = Rounding(0.0 * self.f, 0.0 * self.g)  # it is what it is
+        self.precision = sum_rounding(max(cost.shape), torch.float64)
         self._plan, cost_ = plan.double(), cost.double()
         product = self._plan * cost_
         log_density = (f.double()[:, None] + g.double() - cost_) / epsilon

@@ -40,7 +40,7 @@ class Coupling:
     value_error: float
     """How far ``value`` may be from the exact ⟨T*, C⟩ (see :class:`Divergence`)."""
     cost_rounding: float
-    """The largest rounding error of an entry of C, which no gap can see."""
+    """How far rounding may have moved OT_ε beside both bounds, which no gap can see."""
     iterations: int
     """Sweeps over the kernel, or Newton steps on the truncated plan."""
     regime: str
@@ -59,10 +59,9 @@ class Divergence:
     value of a term lies between its dual and its primal; their middle is reported, and its error
     is γ/2. For the sharp value ⟨T, C⟩ the gap alone is no bound; but OT_ε is concave in ε and has
     the slope KL(T* | a ⊗ b), so that dual values at ε ± δ bound ⟨T*, C⟩ = OT_ε − ε KL from both
-    sides (``bracket.py``), by about sqrt(2 γ ε Var ℓ) with ℓ the log density of T. That is a bound
-    for the costs as computed. Costs in float32 are rounded: ``cost_rounding`` is the largest
-    error of a sample of them, and its effect is added twice over, to first order. The bar is
-    error(xy) + ½ error(xx) + ½ error(yy).
+    sides (``bracket.py``), by about sqrt(2 γ ε Var ℓ) with ℓ the log density of T. These are bounds
+    for the costs as computed. What the rounding of the costs, of the kernel and of the sums can do is
+    bounded too (``costs/rounding.py``) and added. The bar is error(xy) + ½ error(xx) + ½ error(yy).
     """
 
     value: float
@@ -86,7 +85,8 @@ class Divergence:
     forecast_bytes: int
     """Peak memory above the inputs, as forecast before the run."""
     converged: bool
-    """Whether all three terms met the tolerance."""
+    """Whether all three terms met the tolerance, and the bar is narrow: a tenth of the value at most,
+    or a hundredth of ⟨T, C⟩ between the sets."""
     compat: str | None = None
     """The published package whose arithmetic was reproduced, if any."""
     notes: tuple[str, ...] = ()

@@ -29,6 +29,8 @@ from otadtk.distances.validate import (
 from otadtk.errors import UsageError
 
 _TOLERANCE, _MAX_ITERATIONS = 1e-5, 1000
+_WIDEST_OF_VALUE, _WIDEST_OF_TRANSPORT = 0.1, 0.01
+"""An error bar beyond this part of the value, and of ⟨T, C⟩ between the sets, is not converged."""
 
 
 def sinkhorn_divergence(
@@ -160,9 +162,10 @@ def assemble(
         terms = [0.5 * (term.primal + term.dual) for term in (xy, xx, yy)]
         value = terms[0] - 0.5 * (terms[1] + terms[2])
         error_bar = sum(
-            weight * (0.5 * (term.primal - term.dual) + term.cost_rounding)
+            weight * (0.5 * abs(term.primal - term.dual) + term.cost_rounding)
             for term, weight in ((xy, 1.0), (xx, 0.5), (yy, 0.5))
         )
+    clear = error_bar <= max(_WIDEST_OF_VALUE * abs(value), _WIDEST_OF_TRANSPORT * xy.value)
     return Divergence(
         value=value,
         divergence=divergence,
@@ -174,9 +177,9 @@ def assemble(
         error_bar=error_bar,
         seconds=time.perf_counter() - started,
         forecast_bytes=forecast_bytes,
-        converged=xy.converged and xx.converged and yy.converged,
+        converged=clear and xy.converged and xx.converged and yy.converged,
         compat=compat,
-        notes=_notes(xy, xx, yy, epsilon, compat),
+        notes=_notes(xy, xx, yy, epsilon, compat, None if clear else error_bar),
         shares=shares,
     )
 
@@ -188,8 +191,14 @@ def _shares(xy: Coupling, x: Tensor, y: Tensor, a: Tensor, epsilon: float) -> Pl
 
 
 def _notes(
-    xy: Coupling, xx: Coupling, yy: Coupling, epsilon: float, compat: str | None
+    xy: Coupling,
+    xx: Coupling,
+    yy: Coupling,
+    epsilon: float,
+    compat: str | None,
+    too_wide: float | None,
 ) -> tuple[str, ...]:
+    """What a reader should know; ``too_wide`` is an error bar that leaves the value open."""
     notes = []
     self_terms = 0.5 * (xx.value + yy.value)
     several = len(xx.row_costs) > 1 or len(yy.row_costs) > 1
@@ -197,8 +206,8 @@ def _notes(
         notes.append(
             f"epsilon = {epsilon:.4g} is so small against the costs that debiasing does nothing "
             f"(self terms {self_terms:.3g}, cross term {xy.value:.3g}): two samples of one "
-            f"distribution will score far from 0; take a larger one (--epsilon), or one in units "
-            f"of the costs (epsilon_scale='median_cost', --epsilon-scale median_cost)."
+            f"distribution will score far from 0; an epsilon of the size of the costs tells sets "
+            f"apart better (--epsilon 1 --epsilon-scale median_cost)."
         )
     worst = max((xy, "xy"), (xx, "xx"), (yy, "yy"), key=lambda pair: pair[0].gap)
     if compat is not None:
@@ -208,6 +217,11 @@ def _notes(
             f"Not converged: the relative duality gap of {worst[1]} is {worst[0].gap:.1e}; try a "
             f"larger epsilon (--epsilon), or in Python sinkhorn_divergence with more "
             f"max_iterations or a looser tolerance."
+        )
+    elif too_wide is not None:
+        notes.append(
+            f"Not converged: the error bar of {too_wide:.1e} is too wide for the value; try a larger "
+            f"epsilon (--epsilon), or in Python sinkhorn_divergence with a smaller tolerance."
         )
     return tuple(notes)
 

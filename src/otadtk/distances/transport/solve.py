@@ -185,6 +185,9 @@ class Coupler:
         return found.gap <= 0.1 * self.tolerance
 
     def _kernel(self, cost: Cost, potentials: Potentials | None, memory: int) -> GibbsKernel:
+        if potentials is not None:  # as panels can hold them: what is subtracted is what is known
+            f, g = (side.to(cost.dtype).to(cost.wide) for side in potentials)
+            potentials = f, g
         return self.backend.kernel(
             cost, self.epsilon, memory, potentials, streaming=self.budget.streaming
         )
@@ -204,12 +207,9 @@ class Coupler:
         regime: str,
     ) -> Coupling:
         """Step 7."""
-        # a sharp plan's costs come from differences: what is left is the points' own rounding
-        exact = regime == "sharp" or cost.dtype == torch.float64
-        rounding = 1e-12 if exact else cost.rounding()
         return certify(
             plan, a.numpy(), b.numpy(), cost, self.epsilon,
-            tolerance=self.tolerance, rounding=rounding, iterations=iterations, regime=regime,
+            tolerance=self.tolerance, iterations=iterations, regime=regime,
             correct=self.tight or regime != "sharp" or cost.symmetric, bracket=self.tight,
         )  # fmt: skip
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from otadtk.embed.embedding_set import EmbeddingSet
 from otadtk.embed.formats.moments import find_moments, moments_set
 from otadtk.embed.formats.npy import first_line, read_array
-from otadtk.embed.formats.precomputed import check_encoder, check_vectors, precomputed_set
+from otadtk.embed.formats.precomputed import check_vectors, columns_for, precomputed_set
 from otadtk.encoders import EncoderSpec
 from otadtk.errors import AudioError
 
@@ -40,8 +40,9 @@ def read_npz_file(path: Path, spec: EncoderSpec, frames: str | None) -> Embeddin
     moments = find_moments(path, arrays, spec, frames)
     if moments is not None:
         return moments_set(path, *moments, spec)
+    columns: slice | NDArray[np.int64] = slice(None)
     if _ENCODER in arrays:
-        check_encoder(path, str(arrays[_ENCODER]), spec, str(arrays.get(_MODEL, "")))
+        columns = columns_for(path, str(arrays[_ENCODER]), spec, str(arrays.get(_MODEL, "")))
     matrices = [name for name, array in arrays.items() if array.ndim == 2]
     if _EMBEDDINGS in arrays:
         key = _EMBEDDINGS
@@ -52,9 +53,10 @@ def read_npz_file(path: Path, spec: EncoderSpec, frames: str | None) -> Embeddin
             f"{path} has no array named {_EMBEDDINGS!r}, and not just one of two dimensions; "
             f"it holds: {', '.join(sorted(arrays)) or 'nothing'}."
         )
+    array = arrays[key]
     return precomputed_set(
         path,
-        check_vectors(arrays[key], path, spec),
+        check_vectors(array[:, columns] if array.ndim == 2 else array, path, spec),
         names=_texts(arrays, _NAMES),
         digests=_texts(arrays, _DIGESTS),
         frames=frames,

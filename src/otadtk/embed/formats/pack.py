@@ -15,7 +15,7 @@ from typing import Any
 from otadtk import __version__
 from otadtk.audio.clip_audit import ClipAudit
 from otadtk.embed.embedding_set import EmbeddingSet
-from otadtk.embed.formats.precomputed import check_encoder, check_vectors, precomputed_set
+from otadtk.embed.formats.precomputed import check_vectors, columns_for, precomputed_set
 from otadtk.encoders import EncoderSpec
 from otadtk.errors import AudioError
 from otadtk.files.sealed import seal, unseal
@@ -48,10 +48,12 @@ def pack_bytes(embedded: EmbeddingSet, names: Sequence[str], spec: EncoderSpec) 
 def read_pack(path: Path, spec: EncoderSpec, frames: str | None) -> EmbeddingSet:
     """The set of a pack, if it is whole and of exactly this encoder."""
     header, vectors = read_sealed(path)
-    check_encoder(path, header["encoder"], spec, header["model"])
+    columns = columns_for(path, header["encoder"], spec, header["model"])
     audits = [ClipAudit.from_dict(facts) for facts in header["audits"]]
     if not len(header["digests"]) == len(audits) == len(vectors):
         raise AudioError(f"{path} does not say the same number of clips everywhere.")
+    if vectors.ndim == 2:
+        vectors = vectors[:, columns]
     return precomputed_set(
         path,
         check_vectors(vectors, path, spec),

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from otadtk.embed.embedding_set import EmbeddingSet
-from otadtk.embed.formats.precomputed import check_encoder, check_vectors, precomputed_set
+from otadtk.embed.formats.precomputed import check_vectors, columns_for, precomputed_set
 from otadtk.encoders import EncoderSpec
 from otadtk.errors import AudioError, UsageError
 
@@ -48,7 +48,9 @@ def read_parquet(path: Path, spec: EncoderSpec, frames: str | None) -> Embedding
         raise AudioError(f"{path} is not a table of embeddings: {why}") from error
     if _ENCODER in about:
         made_by = about.get(_MODEL, b"").decode("utf-8", "replace")
-        check_encoder(path, about[_ENCODER].decode("utf-8", "replace"), spec, made_by)
+        made_with = about[_ENCODER].decode("utf-8", "replace")
+        columns = columns_for(path, made_with, spec, made_by)
+        array = array[:, columns] if array.ndim == 2 else array
     vectors = check_vectors(array, path, spec)
     return precomputed_set(path, vectors, names=names, digests=digests, frames=frames)
 
@@ -71,6 +73,6 @@ def _pyarrow() -> tuple[Any, Any]:
         from pyarrow import parquet
     except ImportError as error:
         raise UsageError(
-            'Parquet files need pyarrow, which is not installed: pip install "otadtk[parquet]".'
+            'Parquet files need pyarrow, which is not installed: pip install "otadtk-audio[parquet]".'
         ) from error
     return pyarrow, parquet

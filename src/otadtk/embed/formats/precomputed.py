@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from otadtk.audio.clip_audit import ClipAudit
 from otadtk.embed.embedding_set import EmbeddingSet
-from otadtk.encoders import EncoderSpec
+from otadtk.encoders import EncoderSpec, get_spec
+from otadtk.encoders.features.columns import columns_within
 from otadtk.encoders.precomputed import GIVEN
+from otadtk.encoders.wrappers import split_suffixes
 from otadtk.errors import AudioError, UsageError
 
 
@@ -124,10 +126,19 @@ def check_vectors(array: NDArray[Any], path: Path, spec: EncoderSpec) -> NDArray
     return vectors
 
 
-def check_encoder(path: Path, fingerprint: str, spec: EncoderSpec, model: str = "") -> None:
-    """Nothing, if the embeddings are of exactly this encoder; else a UsageError."""
+def columns_for(
+    path: Path, fingerprint: str, spec: EncoderSpec, model: str = ""
+) -> slice | NDArray[np.int64]:
+    """The columns of stored embeddings that are those of this encoder; a UsageError if none are.
+
+    All of them, if this encoder made them. Some, if a model made them that has the vectors of
+    this one among its own.
+    """
     if spec.name == GIVEN.name or fingerprint == spec.fingerprint:
-        return
+        return slice(None)
+    within = _columns_of_wider(fingerprint, spec, model)
+    if within is not None:
+        return within
     made_by = f"by {model!r}" if model else "by another encoder"
     advice = f"Score with {model!r}, or make it anew" if model else "Make it anew"
     if model == spec.name:
@@ -137,3 +148,14 @@ def check_encoder(path: Path, fingerprint: str, spec: EncoderSpec, model: str = 
         f"{path} was made {made_by}, not by this {spec.name!r}: fingerprint "
         f"{fingerprint[:12]!r} and not {spec.fingerprint[:12]!r}. {advice} from the audio."
     )
+
+
+def _columns_of_wider(fingerprint: str, spec: EncoderSpec, model: str) -> NDArray[np.int64] | None:
+    """The columns of this encoder in the vectors of a model with features beside it."""
+    if not split_suffixes(model)[1]:
+        return None
+    try:
+        wide = get_spec(model)
+    except UsageError:  # a custom encoder that is not registered here
+        return None
+    return columns_within(wide, spec) if wide.fingerprint == fingerprint else None

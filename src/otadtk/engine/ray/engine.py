@@ -59,7 +59,9 @@ class RayEngine(Engine):
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
             import ray
         except ImportError:
-            raise UsageError('The engine "ray" needs Ray: pip install "otadtk[ray]".') from None
+            raise UsageError(
+                'The engine "ray" needs Ray: pip install "otadtk-audio[ray]".'
+            ) from None
         self._ray: Any = ray
         self._address, self._num_actors = address, num_actors
         self._gpus, self._threads = gpus_per_actor, threads or 1

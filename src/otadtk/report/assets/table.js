@@ -79,7 +79,7 @@ function rowOf(j) {
     make("th", { scope: "row", class: "c-name" },
       make("span", { class: "clip-name", title: nameOf(key) }, nameOf(key)),
       make("span", { class: "clip-about" }, ...badges(j), aboutClip(key))),
-    make("td", { class: "c-cost" }, costMeter(evaluated.relative[j])),
+    make("td", { class: "c-cost", title: `cost ${(evaluated.cj[j] * total).toPrecision(4)}, c_j ${evaluated.cj[j].toPrecision(4)}` }, costMeter(evaluated.relative[j])),
     make("td", { class: "c-near" }, near.length ? make("ul", { class: "near" }, ...near) : "–"));
 }
 

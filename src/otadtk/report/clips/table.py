@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from otadtk.embed import EmbeddingSet
+from otadtk.files.printable import readable
 from otadtk.metrics.diagnostics import Evidence, OTADDiagnostics
-from otadtk.report.names import common_root, readable, relative_name
+from otadtk.report.names import common_root, relative_name
 from otadtk.report.threads import in_threads
 
 Costs = NDArray[np.float64]

@@ -134,7 +134,11 @@ def gsm(signal: Signal, rate: int, rng: np.random.Generator, ratio: float) -> Si
 
 
 @KINDS.add(
-    "kbit/s", mild=128.0, gross=8.0, geometric=True, missing="" if find_spec("av") else "otadtk[av]"
+    "kbit/s",
+    mild=128.0,
+    gross=8.0,
+    geometric=True,
+    missing="" if find_spec("av") else "otadtk-audio[av]",
 )
 def aac(signal: Signal, rate: int, rng: np.random.Generator, kilobits: float) -> Signal:
     """AAC at a low rate."""

@@ -22,18 +22,19 @@ from otadtk.distances.transport.certificate.plan import Plan
 
 _STEPS = tuple(2.0**-k for k in range(24))
 """δ/ε: each gives a bound, the best one counts."""
-_FLOAT64 = 1e-15
-"""Relative rounding of sums in float64, which a small δ multiplies."""
 _TAILS = (5.0, 10.0, 20.0, 40.0)
 """−ℓ beyond which T is bounded by exp ℓ instead of its moments."""
 
 
 def transport_bracket(
-    plan: Plan, a: FloatArray, b: FloatArray, epsilon: float, primal: float
+    plan: Plan, a: FloatArray, b: FloatArray, epsilon: float, primal: float, slack: float
 ) -> tuple[float, float]:
-    """(lower, upper): ⟨T*, C⟩ lies between, for any potentials of the plan."""
-    dual = float(a @ plan.f + b @ plan.g)
-    primal += _FLOAT64 * float(a @ np.abs(plan.f) + b @ np.abs(plan.g) + epsilon)
+    """(lower, upper): ⟨T*, C⟩ lies between, for any potentials of the plan.
+
+    ``slack`` is by how much rounding may have moved the primal and the dual values.
+    """
+    dual = float(a @ plan.f + b @ plan.g) - slack
+    primal += slack
     density = _LogDensity(plan, a, b, epsilon)
     lower, upper = -math.inf, math.inf
     for step in _STEPS:

@@ -22,15 +22,16 @@ import torch
 
 from otadtk.distances.arrays import FloatArray
 from otadtk.distances.costs.protocol import Cost
+from otadtk.distances.costs.rounding import UNIT
 from otadtk.distances.transport.certificate.bracket import transport_bracket
 from otadtk.distances.transport.certificate.plan import Plan
 from otadtk.distances.transport.result import Coupling
 from otadtk.distances.transport.sparse.laplacian import conjugate_gradients
 
 _SAFETY = 2.0
-"""Factor on the effect of rounding, whose size is that of a sample."""
-_RAISED = 1e-9
-"""Mass of clipped entries up to which their cost is below what the bounds resolve."""
+"""Factor on effects that are known to first order only."""
+_SMALL = 0.02
+"""Rounding of a cost in units of ε, up to which its effect on ⟨T, C⟩ is of first order."""
 _EMPTIEST = 1e-12
 """Share of its weight below which a row or column of a plan counts as empty."""
 
@@ -43,7 +44,6 @@ def certify(
     epsilon: float,
     *,
     tolerance: float,
-    rounding: float,
     iterations: int,
     regime: str,
     correct: bool = True,
@@ -51,6 +51,8 @@ def certify(
 ) -> Coupling:
     """The coupling with both bounds, its gap and the error of its value.
 
+    The bounds are those of the costs C̃ behind the plan; what the rounding of C̃ and of the sums may
+    do to OT_ε is stated apart, and part of the error.
     Without ``correct`` step 1 is left out, and the bounds are as far apart as the marginals are off.
     Without ``bracket`` the error of the value is not bounded, which is to say infinite.
     """
@@ -65,20 +67,25 @@ def certify(
     primal = _feasible_value(plan, step, a, b, cost, epsilon)
     if step.large:  # log(1 + t) ≤ t gives away much: without it may be better
         primal = min(primal, _feasible_value(plan, _no_correction(a, b), a, b, cost, epsilon))
-    if sums.raised > _RAISED:  # C has not cancelled there: these pairs cost more than f + g says
-        primal += _SAFETY * sums.raised * cost.largest()
+    primal += _SAFETY * sums.unpaid
     mass = float(sums.rows.sum()) + sums.dropped
     dual = float(a @ plan.f + b @ plan.g) - epsilon * (mass - 1.0)
     relative = max(primal - dual, 0.0) / max(abs(primal), epsilon)
     if not np.isfinite(relative):  # a plan beyond repair certifies nothing
         relative = float("inf")
     value = float(sums.column_costs.sum())
+    sum_error = _sum_error(plan, a, b, epsilon)
+    rounding = plan.rounding.mean(a, b) + sum_error
     value_error = float("inf")
     if bracket:
-        lower, upper = transport_bracket(plan, a, b, epsilon, max(primal, dual))
-        # d⟨T*, C⟩ = ⟨T*, dC⟩ − Cov(ℓ, dC): what costs off by ``rounding`` can do
-        shaken = rounding * (1.0 + float(np.sqrt(sums.variance)))
-        value_error = max(value - lower, upper - value, 0.0) + _SAFETY * shaken
+        shaken, slack = 0.0, rounding
+        if plan.rounding.largest() <= _SMALL * epsilon:
+            # d⟨T*, C⟩ = ⟨T*, dC⟩ − Cov(ℓ, dC): less than what the bracket makes of rough bounds
+            deviation = float(np.sqrt(sums.variance))
+            shaken = rounding + deviation * plan.rounding.root_mean_square(a, b)
+            slack = sum_error
+        lower, upper = transport_bracket(plan, a, b, epsilon, max(primal, dual), slack)
+        value_error = max(value - lower, upper - value, 0.0) + _SAFETY * shaken + sums.cost_error
     return Coupling(
         value=value,
         primal=primal,
@@ -95,6 +102,14 @@ def certify(
         converged=bool(relative <= tolerance),
         potentials=(plan.f, plan.g),
     )
+
+
+def _sum_error(plan: Plan, a: FloatArray, b: FloatArray, epsilon: float) -> float:
+    """Rounding of the bounds themselves: of float64 sums, and of products that move marginals."""
+    unit = UNIT[torch.float64] * (len(a) + len(b) + 16)
+    error = unit * float(a @ np.abs(plan.f) + b @ np.abs(plan.g) + epsilon)
+    missed = float(np.abs(plan.sums.rows - a).sum() + np.abs(plan.sums.columns - b).sum())
+    return error + plan.precision * missed * float(np.abs(plan.f).max() + np.abs(plan.g).max())
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from otadtk.distances.arrays import FloatArray
+from otadtk.distances.costs.rounding import Rounding
 from otadtk.distances.transport.sparse.laplacian import conjugate_gradients
 
 _STEPS = 30
@@ -32,11 +33,13 @@ class PlanSums:
     column_costs: FloatArray
     """Σ_i T_ij C_ij."""
     variance: float
-    """Variance of (C − f ⊕ g)/ε under T."""
+    """Variance of (C − f ⊕ g)/ε under T, at most."""
     dropped: float = 0.0
     """Mass of the entries that were left out of all the sums above, at most."""
-    raised: float = 0.0
-    """Mass of the entries that are larger than the formula says, as their exponent was clipped."""
+    unpaid: float = 0.0
+    """Cost of T that f ⊕ g does not know of, at most: where an exponent was clipped, or C is rough."""
+    cost_error: float = 0.0
+    """Rounding of the sum of the costs, at most."""
 
 
 class Plan(ABC):
@@ -45,6 +48,10 @@ class Plan(ABC):
     f: FloatArray
     g: FloatArray
     sums: PlanSums
+    rounding: Rounding
+    """How far the costs behind T = a b exp((f ⊕ g − C̃)/ε) are from the true ones."""
+    precision: float
+    """Relative error of the products with T, at most."""
 
     @abstractmethod
     def apply(self, beta: FloatArray) -> FloatArray:

@@ -78,9 +78,9 @@ class GibbsKernel(ABC):
     def clipped_mass(self, u: Tensor, v: Tensor) -> float:
         """Mass that T has where K was raised to the floor: it should be nothing."""
         most = float(u.sum() * v.sum()) * math.exp(self.floor)
-        if most < 1e-12 or self.symmetric:  # there T_ij ≤ sqrt(a_i a_j) K_ij, whatever u and v
-            return most if not self.symmetric else 0.0
-        return self.mass_at_floor(u, v)
+        if self.symmetric:  # T_ij ≤ sqrt(a_i a_j) K_ij, whatever u and v
+            return len(u) * math.exp(self.floor)
+        return most if most < 1e-12 else self.mass_at_floor(u, v)
 
 
 def kernel_tiles(cost: Cost, tile_elements: int = TILE_ELEMENTS) -> list[slice]:

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from otadtk.distances.arrays import FloatArray
+from otadtk.distances.costs.rounding import UNIT, Rounding, sum_rounding
 from otadtk.distances.transport.certificate.plan import Plan, PlanSums, Progress
 from otadtk.distances.transport.dense.anderson import Anderson
 from otadtk.distances.transport.dense.gibbs import GibbsKernel
@@ -93,6 +94,10 @@ class KernelPlan(Plan):
         # T = a b exp((f + g − C)/ε)
         self.f = _numpy(kernel.f + epsilon * (u / a).log())
         self.g = _numpy(kernel.g + epsilon * (v / b).log())
+        self.precision = sum_rounding(max(kernel.cost.shape), kernel.cost.dtype)
+        unit = UNIT[kernel.cost.dtype]
+        rounding = kernel.cost.rounding().reduced(_numpy(kernel.f), _numpy(kernel.g), unit)
+        self.rounding = Rounding(rounding.rows + 4.0 * unit * epsilon, rounding.columns)  # of exp
         self.sums = self._verified_sums()
 
     def apply(self, beta: FloatArray) -> FloatArray:
@@ -163,14 +168,19 @@ class KernelPlan(Plan):
             + (columns * beta.square()).sum()
             + 2.0 * (u * alpha * found.rows_beta).sum()
         )
+        squares = (u * found.rows_k2).sum() + (rows * alpha.square()).sum()
+        squares += (columns * beta.square()).sum()  # what cancels in the variance
+        variance = float(square / mass - (mean / mass) ** 2)
+        sizes = (rows * f0.abs()).sum() + (columns * g0.abs()).sum() - epsilon * rows_k.sum()
         return PlanSums(
             rows=_numpy(rows),
             columns=_numpy(columns),
             row_costs=_numpy(row_costs),
             column_costs=_numpy(column_costs),
-            variance=max(0.0, float(square / mass - (mean / mass) ** 2)),
+            variance=max(0.0, variance) + 4.0 * self.precision * float(squares / mass),
             dropped=self._clipped,
-            raised=self._clipped,
+            unpaid=self._clipped * kernel.cost.largest(),
+            cost_error=self.precision * abs(float(sizes)),
         )
 
 

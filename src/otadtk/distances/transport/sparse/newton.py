@@ -12,9 +12,11 @@ from collections.abc import Callable
 
 import numpy as np
 import scipy.sparse
+import torch
 from numpy.typing import NDArray
 
 from otadtk.distances.arrays import FloatArray
+from otadtk.distances.costs.rounding import UNIT, Rounding
 from otadtk.distances.transport.certificate.plan import Plan, PlanSums
 from otadtk.distances.transport.sparse.laplacian import PlanLaplacian
 from otadtk.distances.transport.sparse.support import IndexArray, Support, group_sums
@@ -135,10 +137,23 @@ class SparseDual:
 
 
 class SparsePlan(Plan):
-    """T on a support; what lies outside it weighs ``dropped`` at most."""
+    """T on a support; what lies outside it weighs ``dropped`` at most.
 
-    def __init__(self, dual: SparseDual, f: FloatArray, g: FloatArray, dropped: float) -> None:
-        self.f, self.g = f, g
+    Pairs whose T is below e^−``rough`` a b have costs that may be off by ``tiles``, the others by
+    ``entries``.
+    """
+
+    def __init__(
+        self,
+        dual: SparseDual,
+        f: FloatArray,
+        g: FloatArray,
+        dropped: float,
+        entries: Rounding,
+        tiles: Rounding | None = None,
+        rough: float = np.inf,
+    ) -> None:
+        self.f, self.g, self.rounding = f, g, entries
         self._plan = dual.plan(f, g)
         self._transposed = self._plan.T.tocsr()
         data: FloatArray = np.asarray(self._plan.data, dtype=np.float64)
@@ -148,13 +163,24 @@ class SparsePlan(Plan):
         log_density = (f[rows] + g[columns] - costs) / dual.epsilon
         mass = float(data.sum())
         mean = float(data @ log_density) / mass
+        self.precision = len(data) * UNIT[torch.float64]
+        unpaid, transport = 0.0, data * costs
+        if tiles is not None:
+            tail = np.flatnonzero(log_density <= -rough)
+            off = tiles.rows[rows[tail]] + tiles.columns[columns[tail]]
+            unpaid = float(data[tail] @ off)
+            dropped += float(
+                data[tail] @ np.expm1(np.minimum(off / dual.epsilon, _LARGEST_EXPONENT))
+            )
         self.sums = PlanSums(
             rows=group_sums(rows, data, n),
             columns=group_sums(columns, data, m),
-            row_costs=group_sums(rows, data * costs, n),
-            column_costs=group_sums(columns, data * costs, m),
+            row_costs=group_sums(rows, transport, n),
+            column_costs=group_sums(columns, transport, m),
             variance=float(data @ np.square(log_density - mean)) / mass,
             dropped=dropped,
+            unpaid=unpaid,
+            cost_error=self.precision * float(transport.sum()),
         )
 
     def apply(self, beta: FloatArray) -> FloatArray:

@@ -18,6 +18,7 @@ from torch import Tensor
 from otadtk.distances.arrays import FloatArray
 from otadtk.distances.costs.panels import Panels
 from otadtk.distances.costs.protocol import Cost
+from otadtk.distances.costs.rounding import UNIT
 from otadtk.distances.costs.squared import row_tiles
 from otadtk.distances.transport.certificate.plan import Progress
 from otadtk.distances.transport.dense.smooth import solve_self
@@ -90,18 +91,24 @@ def solve_sharp_cross(
     value = max(abs(float(weights_a @ f + weights_b @ g)), epsilon)
     aim = max(1e-9, min(1e-4, 0.2 * tolerance * value / max(cost.mean(a, b), epsilon)))
     matter: Support | None = None
+    unit = UNIT[cost.dtype]
     for check in range(_CHECKS):  # step 3d
-        near = near_pairs(panels, _on(f, cost), _on(g, cost), _REACH * epsilon, cap)
+        # potentials raised by the rounding of the costs: no pair within reach is missed
+        tiles = cost.rounding().reduced(f, g, unit)
+        raised_f, raised_g = f + tiles.rows, g + tiles.columns
+        near = near_pairs(panels, _on(raised_f, cost), _on(raised_g, cost), _REACH * epsilon, cap)
         if near is None:
             return None
         # the support of the simplex stays: it is feasible, and holds loose parts in place
-        reduced = near.costs - f[near.rows] - g[near.columns]
+        reduced = near.costs - raised_f[near.rows] - raised_g[near.columns]
         matter = near.chosen(reduced < _MATTER * epsilon).with_exact_costs(cost, matter)
         support = exact.support.joined(near).joined(matter)
         del near, reduced
         dual = SparseDual(support, weights_a, weights_b, epsilon)
         # every pair left out has T_ij < a_i b_j exp(−reach)
-        plan = SparsePlan(dual, f, g, dropped=float(np.exp(-_REACH)))
+        plan = SparsePlan(
+            dual, f, g, float(np.exp(-_REACH)), cost.entry_rounding(), tiles, 0.999 * _MATTER
+        )
         error = float(np.abs(plan.sums.rows - weights_a).sum())
         error += float(np.abs(plan.sums.columns - weights_b).sum())
         done = error <= 3.0 * aim or steps >= limit or check == _CHECKS - 1
@@ -127,9 +134,11 @@ def solve_sharp_self(
     n, _ = cost.shape
     found, tiles = [], row_tiles(n, n)
     buffer = cost.tile_buffer(tiles)
+    rounding = torch.from_numpy(3.0 * cost.rounding().rows).to(cost.device, cost.dtype)
     for rows in tiles:
         tile = cost.tile(rows, rows.start, buffer=buffer)  # of the upper triangle
-        flat = (tile < reach * epsilon).nonzero()
+        tile -= rounding[rows.start :]
+        flat = (tile < reach * epsilon + rounding[rows, None]).nonzero()
         found.append((flat[:, 0] + rows.start) * n + flat[:, 1] + rows.start)
     linear = torch.cat(found).cpu().numpy()
     linear = linear[linear // n < linear % n]
@@ -146,7 +155,7 @@ def solve_sharp_self(
     potential = epsilon * np.log(s.numpy() / weights)
     dual = SparseDual(support, weights, weights, epsilon)
     dropped = float(np.sqrt(weights).sum() ** 2 * np.exp(-reach))
-    return SparsePlan(dual, potential, potential, dropped), sweeps
+    return SparsePlan(dual, potential, potential, dropped, cost.entry_rounding()), sweeps
 
 
 class _SparseKernel:

@@ -15,6 +15,8 @@ _CITATION = """@article{kong2020panns,
   year    = {2020}
 }"""
 
+_LAYERS = (("block3", 256), ("block4", 512), ("block5", 1024))
+
 CNN14 = EncoderSpec(
     name="panns",
     summary="CNN14 on the log-mel spectrogram",
@@ -37,6 +39,7 @@ CNN14 = EncoderSpec(
     segment_samples=960_000,
     frame_seconds=30.0,
     classes=527,
+    layers=_LAYERS,
 )
 
 CNN14_16K = EncoderSpec(
@@ -61,6 +64,7 @@ CNN14_16K = EncoderSpec(
     segment_samples=480_000,
     frame_seconds=30.0,
     classes=527,
+    layers=_LAYERS,
 )
 
 WAVEGRAM = EncoderSpec(
@@ -88,6 +92,7 @@ WAVEGRAM = EncoderSpec(
     segment_samples=960_000,
     frame_seconds=30.0,
     classes=527,
+    layers=_LAYERS,
 )
 
 SPECS = (CNN14, CNN14_16K, WAVEGRAM)

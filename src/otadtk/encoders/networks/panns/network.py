@@ -24,14 +24,17 @@ from torch.nn import functional
 
 from otadtk.encoders.blocks.batching import by_shape, in_fixed_batches
 from otadtk.encoders.blocks.frontend import decibels, power_spectrogram
+from otadtk.encoders.blocks.moments import channel_moments
 from otadtk.encoders.checkpoints.matching import fused, load_network
-from otadtk.encoders.spec import Encoder, EncoderSpec, Encoding
+from otadtk.encoders.spec import Encoder, EncoderSpec, Encoding, LayeredEncoding
 
 LEAST_HOPS = 32
 """What five halvings of the time axis need to leave one step."""
 _BANDS = 64
 _CHANNELS = (64, 128, 256, 512, 1024, 2048)
 _EMBEDDING, _CLASSES = 2048, 527
+_SHOWN = (2, 3, 4)
+"""The blocks of ``spec.layers``, counted from 0."""
 _PIXELS_AT_ONCE = 32
 # The Fourier transform is published as convolution kernels; the fast transform does the same.
 _LEFT_OUT = (r"spectrogram_extractor\.stft\.conv_(real|imag)\.weight",)
@@ -121,6 +124,19 @@ class Cnn14(nn.Module):
         x = self.first_block(waveforms)
         for block in self.blocks[1:]:
             x = block(x)
+        return self._embedding(x)
+
+    def with_layers(self, waveforms: torch.Tensor) -> torch.Tensor:
+        """Embeddings, then means and mean squares of ``_SHOWN`` blocks, ``(n, 2048 + 2 · 1792)``."""
+        x, moments = self.first_block(waveforms), []
+        for index, block in enumerate(self.blocks[1:], start=1):
+            x = block(x)
+            if index in _SHOWN:
+                moments.append(channel_moments(x))
+        means, squares = zip(*moments, strict=True)
+        return torch.cat([self._embedding(x), *means, *squares], dim=1)
+
+    def _embedding(self, x: torch.Tensor) -> torch.Tensor:
         x = x.mean(dim=3)
         return functional.relu(self.fc1(x.amax(dim=2) + x.mean(dim=2)))
 
@@ -176,17 +192,32 @@ class PannsEncoder(Encoder):
     @torch.inference_mode()
     def encode_segments(self, segments: Sequence[torch.Tensor]) -> list[Encoding]:
         """One embedding per segment; segments of one length share batches."""
-        least = LEAST_HOPS * self.network.hop
-        lengths = [len(segment) for segment in segments]
-        waveforms = [
-            functional.pad(segment.to(self.device), (0, max(0, least - length)))
-            for segment, length in zip(segments, lengths, strict=True)
-        ]
-        vectors = by_shape(self.network, waveforms)
+        vectors = by_shape(self.network, self._padded(segments))
         return [
-            Encoding(vector[None], torch.tensor([length / self.spec.sample_rate]))
-            for vector, length in zip(vectors, lengths, strict=True)
+            self._encoding(vector, segment)
+            for vector, segment in zip(vectors, segments, strict=True)
         ]
+
+    @torch.inference_mode()
+    def encode_layers(self, segments: Sequence[torch.Tensor]) -> list[LayeredEncoding]:
+        """The same in the same pass with the moments of the blocks."""
+        shown = by_shape(self.network.with_layers, self._padded(segments))
+        channels = sum(count for _, count in self.spec.layers)
+        parts = [torch.split(row, [self.spec.dim, channels, channels]) for row in shown]
+        return [
+            LayeredEncoding(self._encoding(vector, segment), means[None], squares[None])
+            for (vector, means, squares), segment in zip(parts, segments, strict=True)
+        ]
+
+    def _padded(self, segments: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        least = LEAST_HOPS * self.network.hop
+        return [
+            functional.pad(segment.to(self.device), (0, max(0, least - len(segment))))
+            for segment in segments
+        ]
+
+    def _encoding(self, vector: torch.Tensor, segment: torch.Tensor) -> Encoding:
+        return Encoding(vector[None], torch.tensor([len(segment) / self.spec.sample_rate]))
 
     def class_logits(self, seen: torch.Tensor) -> torch.Tensor:
         """The logits ``(n, 527)`` of embeddings."""

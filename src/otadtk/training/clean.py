@@ -1,7 +1,8 @@
-"""Clean synthetic tones: what is played by a machine is not a fault.
+"""More clean sounds to train on: synthetic tones, and excerpts of the clips.
 
-Recordings teach a network that very steady partials and digital silence around a sound are odd.
-These tones, with random spectra, envelopes, vibrato and a little noise, teach it that they are not.
+What is played by a machine is not a fault. Recordings teach a network that very steady partials and
+digital silence around a sound are odd. Tones with random spectra, envelopes, vibrato and a little
+noise teach it that they are not. Nor is a clip odd because it is short or soft, as excerpts teach.
 """
 
 from __future__ import annotations
@@ -84,3 +85,19 @@ def _faded(tone: Signal, rng: np.random.Generator, rate: int) -> Signal:
     tone[:start] *= 0.5 - 0.5 * np.cos(np.pi * np.arange(start) / start)
     tone[len(tone) - end :] *= 0.5 + 0.5 * np.cos(np.pi * np.arange(end) / end)
     return tone
+
+
+def excerpt(
+    waveform: NDArray[np.float32], rate: int, rng: np.random.Generator
+) -> NDArray[np.float32]:
+    """A random part of 0.25 to 2.5 s with soft ends, its peak between -24 dB and full scale."""
+    length = int(rate * 10 ** rng.uniform(-0.6, 0.4))
+    first = int(rng.integers(max(1, len(waveform) - length + 1)))
+    part = waveform[first : first + length].astype(np.float64)
+    if not len(part):
+        return waveform
+    for ramp, seconds in ((part, (-2.3, -1.2)), (part[::-1], (-2.0, -0.8))):
+        soft = max(1, min(int(rate * 10 ** rng.uniform(*seconds)), len(part) // 3))
+        ramp[:soft] *= 0.5 - 0.5 * np.cos(np.pi * np.arange(soft) / soft)
+    part *= 10 ** (rng.uniform(-24.0, -0.3) / 20) / (np.abs(part).max() + 1e-9)
+    return part.astype(np.float32)

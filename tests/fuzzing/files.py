@@ -1,28 +1,21 @@
-"""Fuzzes the readers of files that users are given by others: ``make fuzz FUZZ_SECONDS=300``.
+"""Mutated files for the readers of what users are given by others.
 
-Every reader takes mutated files. It must answer, or refuse with an error of the family, within
-seconds; anything else is a bug. Headers that a hash protects are mutated and sealed again.
+Headers that a hash protects are mutated and sealed again.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
-import os
-import signal
-import sys
-import tempfile
-import time
-import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import soundfile
 import torch
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from otadtk.adapter.files import read_adapter, save_adapter
@@ -40,6 +33,7 @@ from otadtk.encoders.checkpoints.tensorflow_bundle import read_float_variables
 from otadtk.errors import OtadtkError
 from otadtk.files.sealed import seal, unseal
 from tests.encoders.test_tensorflow_bundle import write_bundle
+from tests.fuzzing.target import Fuzz, Target, at_most, repeated
 
 LONGEST_SECONDS = 20
 AUDIO, ENCODER = "ab" * 32, "cd" * 32
@@ -150,24 +144,20 @@ def sealed_again(content: bytes, key: str, value: Any) -> bytes | None:
         body = content[:-32].replace(
             json.dumps(list(vectors.shape)).encode(), json.dumps(value).encode(), 1
         )
-        import hashlib
-
         return body + hashlib.sha256(body).digest()
     return seal({**header, key: value}, vectors)
 
 
-def fuzz(name: str, content: bytes, read: Read, folder: Path, examples: int, number: int) -> None:
-    """Read mutations of a sound file; an exception that is not of the family is raised."""
+def targets(folder: Path) -> Iterator[Target]:
+    """One target for every reader."""
+    for name, content, read in seeds(folder):
+        yield Target(name, _fuzz(name, content, read, folder), folder / f"fuzzed-{name}")
+
+
+def _fuzz(name: str, content: bytes, read: Read, folder: Path) -> Fuzz:
+    """Reads mutations of a sound file; an exception that is not of the family is raised."""
     path = folder / f"fuzzed-{name}"
 
-    @seed(number)
-    @settings(
-        max_examples=examples,
-        deadline=None,
-        database=None,
-        phases=(Phase.generate,),
-        suppress_health_check=list(HealthCheck),
-    )
     @given(edits, st.booleans(), st.booleans(), st.sampled_from(_HEADER_KEYS), leaves)
     def once(
         edit_list: list[tuple[str, float, int, int]], early: bool, reseal: bool, key: str, leaf: Any
@@ -180,7 +170,7 @@ def fuzz(name: str, content: bytes, read: Read, folder: Path, examples: int, num
             except OtadtkError as error:
                 assert "\n" not in str(error).strip(), f"several lines: {error}"
 
-    once()
+    return repeated(once)
 
 
 _HEADER_KEYS = (
@@ -194,45 +184,3 @@ _HEADER_KEYS = (
     "audio",
     "shape",
 )
-
-
-@contextmanager
-def at_most(seconds: int, name: str) -> Iterator[None]:
-    """Ends a reader that hangs."""
-
-    def too_long(*_: object) -> None:
-        raise TimeoutError(f"{name}: a reader took more than {seconds} s")
-
-    before = signal.signal(signal.SIGALRM, too_long)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
-
-
-def main() -> int:
-    """Fuzz all targets in turn until the time is over; gives the exit code."""
-    end = time.monotonic() + float(os.environ.get("FUZZ_SECONDS", "60"))
-    number, found, runs = int(os.environ.get("FUZZ_SEED", "0")), 0, 0
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary)
-        targets = list(seeds(folder))
-        while time.monotonic() < end:
-            for name, content, read in targets:
-                try:
-                    fuzz(name, content, read, folder, 50, number)
-                except Exception:
-                    found += 1
-                    kept = Path(f"fuzz-{number}-{name}")
-                    kept.write_bytes((folder / f"fuzzed-{name}").read_bytes())
-                    print(f"{name}, seed {number}: see {kept}\n{traceback.format_exc(limit=-4)}")
-                runs += 50
-            number += 1
-    print(f"fuzz: {runs} files, {found} findings")
-    return 1 if found else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,0 +1,76 @@
+"""Prints the table of ``otadtk-compare``: systems, scores, intervals, floors and differences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from otadtk.evaluation.compare import Comparison, System
+
+
+def print_ranking(comparisons: Sequence[Comparison]) -> None:
+    """All models and metrics in one table, closest system first."""
+    any_higher = any(comparison.metric.higher_is_better for comparison in comparisons)
+    header = [
+        "model",
+        "metric",
+        "rank",
+        "system",
+        "clips",
+        "score",
+        "95 % (jackknife)",
+        *_chance_header(comparisons),
+        f"next is {'worse' if any_higher else 'farther'} by",
+        f"95 % ({comparisons[0].method})",
+        f"P({'better' if any_higher else 'closer'})",
+    ]
+    rows = [header]
+    for comparison in comparisons:
+        metric = comparison.metric
+        for rank, system in enumerate(comparison.systems):
+            lead, interval = comparison.lead(rank), system.interval
+            row = [
+                metric.model_name,
+                metric.label,
+                str(rank + 1),
+                system.name,
+                str(system.clips),
+                f"{system.score:.6f}",
+                f"{interval.low:.6f} to {interval.high:.6f}",
+                *_chance_cells(system, comparisons),
+            ]
+            if lead is not None:
+                row += [
+                    f"{0.0 - lead.value:.6f}",
+                    f"{0.0 - lead.high:.6f} to {0.0 - lead.low:.6f}",
+                    lead.shown_probability,
+                ]
+            rows.append(row)
+    widths = [max(len(row[k]) for row in rows if k < len(row)) for k in range(len(header))]
+    for row in rows:
+        print(
+            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)).rstrip()
+        )
+
+
+def _chance_header(comparisons: Sequence[Comparison]) -> list[str]:
+    """The columns of floors and excesses, where any system has them."""
+    every = [system.statistics for c in comparisons for system in c.systems]
+    floors = ["floor", "p"] if any(found.floor is not None for found in every) else []
+    return floors + (["excess", "95 %"] if any(found.excess is not None for found in every) else [])
+
+
+def _chance_cells(system: System, comparisons: Sequence[Comparison]) -> list[str]:
+    found, header, cells = system.statistics, _chance_header(comparisons), list[str]()
+    if "floor" in header:
+        floor = found.floor
+        cells += ["–", "–"] if floor is None else [f"{floor.mean:.6f}", f"{floor.p_value:.3g}"]
+    if "excess" in header:
+        excess = found.excess
+        cells += (
+            ["–", "–"]
+            if excess is None
+            else [f"{excess.value:.6f}", f"{excess.low:.6f} to {excess.high:.6f}"]
+        )
+    return cells
