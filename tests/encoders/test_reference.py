@@ -52,5 +52,6 @@ def test_class_scores_equal_the_original(
         theirs = fixture[name]
     if name.startswith("panns"):  # which gives probabilities
         ours = 1.0 / (1.0 + np.exp(-ours.astype(np.float64)))
-    assert ours == pytest.approx(theirs, abs=TOLERANCE * np.abs(theirs).max())
+    deviation = np.abs(ours - theirs).max() / np.abs(theirs).max()
+    assert deviation <= TOLERANCE
     assert theirs.std() > 100 * TOLERANCE * np.abs(theirs).max()

@@ -51,7 +51,8 @@ def test_all_in_one_run(
         "--null",
         20,
     ]
-    assert run("yamnet", *folders, *options, "--json", file, "--report", page) == 0
+    sides = [*folders, "--variant", "raw"]
+    assert run("yamnet", *sides, *options, "--json", file, "--report", page) == 0
     out = capsys.readouterr().out
     for label in ("PRDC: coverage", "Vendi: evaluated", "KID: ", "KL: softmax", "IS: evaluated"):
         assert label in out
