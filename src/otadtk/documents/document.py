@@ -167,6 +167,9 @@ def _metric(metric: AudioMetric) -> Json:
     """The metric, its encoder, settings and adapter."""
     settings, card = metric.settings_record, metric.card
     described: Json = {"metric": metric.name, "model": _model(metric.spec), "settings": settings}
+    described["higher_is_better"] = metric.higher_is_better
+    if metric.entry:
+        described["entry"] = metric.entry
     if "variant" in settings:
         facts = ("encoder", "variant", "content", "origin", "licence")
         described["adapter"] = card and {name: getattr(card, name) for name in facts}

@@ -80,6 +80,15 @@ CASES: dict[str, tuple[tuple[str, int], ...]] = {
         ("saw", 160_000),
         ("bassoon", 40_000),
     ),
+    "panns_16k": (
+        ("noise", 5_000),
+        ("voice", 80_000),
+        ("clicks", 50_001),
+        ("silence", 32_000),
+        ("noise", 500_000),
+        ("saw", 80_000),
+        ("bassoon", 20_000),
+    ),
     # an even number of hops: the original network fails on an odd one
     "panns_wglm": (
         ("noise", 10_000),

@@ -31,9 +31,9 @@ RATES = {
     "passt": 32_000,
 }
 Original = Callable[[Path], Any]
-CONVOLUTIONAL = ("vggish", "encodec", "openl3", "panns", "panns_wglm")
 PACKAGED = ("whisper", "musicnn", "ecapa", "cdpam", "cdpam_content")
 """Encoders whose published weights are at hand: they can be compared with these too."""
+CONVOLUTIONAL = ("vggish", "encodec", "openl3", "panns", "panns_16k", "panns_wglm")
 
 
 def main() -> None:

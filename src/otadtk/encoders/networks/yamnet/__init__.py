@@ -60,6 +60,7 @@ SPEC = EncoderSpec(
     frame_seconds=0.48,
     compared_with_original=True,
     unit_norm=True,
+    classes=521,
     layers=(("layer8", 256), ("layer12", 512), ("layer16", 512), ("layer20", 512)),
 )
 
