@@ -5,7 +5,7 @@
 # make lint    ruff and mypy
 # make bench   measure (DATA=folder of audio)
 # make experiments   the paper's experiments (DATA=ESC-50 as published; README has the rest)
-# make fuzz    odd files, options, arrays, names and packs, for FUZZ_SECONDS
+# make fuzz    odd files, options, arrays, names, packs and transport problems, for FUZZ_SECONDS
 # make long    ten thousand random problems for the error bar of the solver
 # make wheel   a wheel with the YAMNet weights and the published adapters inside, in dist/
 

@@ -10,7 +10,9 @@ kind. The AUROC is that of the costs c_j; the second number counts the faults am
 from __future__ import annotations
 
 import argparse
+import contextlib
 import csv
+import io
 import tempfile
 from pathlib import Path
 
@@ -76,8 +78,11 @@ def detect(folder: Path, planted: set[str], extra: list[str]) -> tuple[float, in
     """(AUROC of the costs, faults among the worst) of the command."""
     sides = [str(folder / side) for side in ("reference", "evaluated")]
     costs = folder / "cj.csv"
-    if score(["yamnet", *sides, "--diag-out", str(costs), "-q", "--no-null", *extra]) != 0:
-        raise SystemExit("the command failed")
+    command = ["yamnet", *sides, "--diag-out", str(costs), "-q", "--no-null", *extra]
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        code = score(command)
+    if code != 0:
+        raise SystemExit(f"the command ended with exit code {code}")
     with costs.open(newline="") as file:
         cost_of = {Path(row["file"]).name: float(row["cj"]) for row in csv.DictReader(file)}
     names = sorted(cost_of, key=lambda name: -cost_of[name])

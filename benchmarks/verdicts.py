@@ -230,7 +230,7 @@ def measure_excess(banks: dict[str, Bank], options: argparse.Namespace) -> None:
             )
 
 
-RELATIVE_EPSILONS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+RELATIVE_EPSILONS = (0.01, 0.1, 0.3, 1.0, 3.0, 10.0)
 
 
 def measure_epsilon(banks: dict[str, Bank], options: argparse.Namespace) -> None:

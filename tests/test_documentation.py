@@ -1,4 +1,4 @@
-"""Every Python block of the README and of the pages below docs/ runs as it is printed.
+"""The blocks of the README and of the pages below docs/: Python runs, commands are understood.
 
 ``logmel`` stands for ``yamnet``, so that no weights are needed, and training is cut short. What a
 block takes for granted, such as a waveform, is in ``given``.
@@ -6,7 +6,9 @@ block takes for granted, such as a waveform, is in ``given``.
 
 from __future__ import annotations
 
+import importlib
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +76,26 @@ def test_the_block_runs(block: str, world: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(TrainingConfig, "for_variant", quick)
     names = given() if "MyEncoder" not in block else {}
     exec(compile(block.replace('"yamnet"', '"logmel"'), "block", "exec"), names)
+
+
+COMMANDS = [
+    pytest.param(line.partition(" #")[0].strip(), id=f"{page.relative_to(ROOT)}-{line[:40]}")
+    for page in PAGES
+    for block in re.findall(r"^```sh\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S)
+    for line in block.replace("\\\n", " ").splitlines()
+    if line.startswith("otadtk") and "…" not in line
+]
+
+
+def test_there_are_commands() -> None:
+    assert len(COMMANDS) >= 30
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_the_command_is_understood(line: str) -> None:
+    program, *arguments = shlex.split(line)
+    name = "score" if program == "otadtk" else program.removeprefix("otadtk-").replace("-", "_")
+    importlib.import_module(f"otadtk.cli.{name}")._parser().parse_args(arguments)
 
 
 def test_the_custom_encoder_of_the_readme_scores(

@@ -29,6 +29,7 @@ OPTIONAL = {
     "av": "m4a, aac and webm files",
     "pyarrow": "Parquet files",
     "pandas": "to_dataframe()",
+    "tokenizers": "captions (the CLAP score)",
     "torchmetrics": "otadtk.torchmetrics",
 }
 

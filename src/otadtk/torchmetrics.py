@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,6 +27,7 @@ from otadtk.encoders import Encoder
 from otadtk.errors import AudioError, UsageError
 from otadtk.metrics import AudioMetric
 from otadtk.metrics.registry import all_metrics, get_metric
+from otadtk.metrics.reported import clap_score
 
 try:
     from torchmetrics import Metric
@@ -81,8 +83,16 @@ class AudioDistance(Metric):  # type: ignore[misc, unused-ignore]
         for side in ("real", "generated"):
             self.add_state(side, default=[], dist_reduce_fx="cat")
 
-    def update(self, waveforms: Tensor, *, real: bool) -> None:
-        """Embed waveforms ``(samples,)``, ``(clips, samples)`` or ``(clips, channels, samples)``."""
+    def update(self, waveforms: Tensor | Sequence[str], *, real: bool) -> None:
+        """Embed waveforms ``(samples,)``, ``(clips, samples)`` or ``(clips, channels, samples)``.
+
+        The CLAP score takes captions as the real side.
+        """
+        if isinstance(self._distance, clap_score.ClapScore) and real:
+            self._add_captions(waveforms)
+            return
+        if not isinstance(waveforms, Tensor):
+            raise UsageError(f"waveforms must be a tensor, not {type(waveforms).__name__}.")
         clips = waveforms.detach().cpu().float()
         clips = clips[None] if clips.ndim == 1 else clips
         if clips.ndim not in (2, 3) or clips.shape[-1] == 0:
@@ -90,9 +100,19 @@ class AudioDistance(Metric):  # type: ignore[misc, unused-ignore]
         if not bool(torch.isfinite(clips).all()):
             raise AudioError("The waveforms contain NaN or infinite samples.")
         encoder = self._hidden["encoder"]
-        vectors = [torch.from_numpy(encoder.encode(clip, self._sample_rate)) for clip in clips]
+        vectors = [
+            torch.from_numpy(self._distance.encode_clip(encoder, clip, self._sample_rate))
+            for clip in clips
+        ]
         side = self.real if real else self.generated
         side.extend(vector[None].to(self.device) for vector in vectors)
+
+    def _add_captions(self, captions: Tensor | Sequence[str]) -> None:
+        if isinstance(captions, (Tensor, str)) or not all(isinstance(c, str) for c in captions):
+            raise UsageError("The CLAP score takes a list of captions with real=True.")
+        assert isinstance(self._distance, clap_score.ClapScore)
+        vectors = torch.from_numpy(self._distance.encode_captions(captions)).to(self.device)
+        self.real.extend(vector[None] for vector in vectors)
 
     def compute(self) -> Tensor:
         """The distance between all waveforms since the last reset, on every process."""
@@ -116,7 +136,7 @@ class AudioDistance(Metric):  # type: ignore[misc, unused-ignore]
         """Gather the clips of all processes; a process may have none of a side."""
         for side in (self.real, self.generated):
             if len(side) == 0:  # else torchmetrics sends a vector, and the others matrices
-                side.append(torch.empty(0, self._distance.spec.dim, device=self.device))
+                side.append(torch.empty(0, self._distance.width, device=self.device))
         super().sync(*arguments, **options)
 
     def reset(self) -> None:

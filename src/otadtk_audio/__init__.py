@@ -31,8 +31,8 @@ def _start(command: str) -> int:
     """Run a command, unless another package would be run in its place."""
     other = _other_version()
     if not _is_ours():
-        found = f"otadtk {other}" if other else "Another package"
-        print(f"otadtk: error: {found} hides this otadtk: {_REMEDY}.", file=sys.stderr)
+        why = f"otadtk {other} hides this otadtk" if other else "files of this otadtk are gone"
+        print(f"otadtk: error: {why}: {_REMEDY}.", file=sys.stderr)
         return 2
     if other:
         print(

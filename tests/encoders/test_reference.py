@@ -39,3 +39,19 @@ def test_references_tell_clips_apart(name: str) -> None:
     for index, vector in enumerate(vectors):
         for other in vectors[:index]:
             assert np.abs(vector - other).max() > 50 * TOLERANCE * scale
+
+
+@pytest.mark.parametrize("name", ["panns", "panns_16k", "panns_wglm", "ast"])
+def test_class_scores_equal_the_original(
+    name: str, seeded_encoder: Callable[[str], Encoder]
+) -> None:
+    encoder = seeded_encoder(name)
+    rate = encoder.spec.sample_rate
+    ours = encoder.classify(clip("voice", 5 * rate, rate), rate)
+    with np.load(REFERENCES / "class_scores.npz") as fixture:
+        theirs = fixture[name]
+    if name.startswith("panns"):  # which gives probabilities
+        ours = 1.0 / (1.0 + np.exp(-ours.astype(np.float64)))
+    deviation = np.abs(ours - theirs).max() / np.abs(theirs).max()
+    assert deviation <= TOLERANCE
+    assert theirs.std() > 100 * TOLERANCE * np.abs(theirs).max()

@@ -21,7 +21,7 @@ def test_names_stay_on_their_line(tmp_path: Path, capsys: pytest.CaptureFixture[
     names = np.array(["a\nb", "\x1b[31mred", "c", "d", "e", "f"])
     np.savez(tmp_path / "x.npz", embeddings=vectors, names=names)
     same = [str(tmp_path / "x.npz")] * 2  # the audit names clips that are on both sides
-    assert main(["given", *same, "--no-null", "--diagnose"]) == 0
+    assert main(["given", *same, "--no-null", "--diagnose", "-v"]) == 0
     out, err = capsys.readouterr()
     assert all(line.startswith("otadtk: ") for line in err.splitlines())
     assert "a\\nb" in err

@@ -58,3 +58,21 @@ def transport_case(name: str) -> tuple[NDArray[np.float32], NDArray[np.float32],
         return (points / np.linalg.norm(points, axis=1, keepdims=True)).astype(np.float32)
 
     return draw(90, 0.0), draw(70, 0.3), epsilon
+
+
+REPORTED_CASES = ("shifted", "narrow", "copies")
+
+
+def reported_case(name: str) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Two sets: of shifted means, one narrower than the other, one with copies of the other."""
+    rng = np.random.default_rng(len(name))
+    x, y = rng.normal(size=(150, 24)), rng.normal(size=(120, 24))
+    y = {"shifted": y + 0.4, "narrow": 0.6 * y, "copies": np.concatenate([x[:40], y[40:]])}[name]
+    return x.astype(np.float32), y.astype(np.float32)
+
+
+def logits_case() -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Logits of 90 pairs of clips for 31 classes."""
+    rng = np.random.default_rng(31)
+    x = 3.0 * rng.normal(size=(90, 31))
+    return x.astype(np.float32), (x + rng.normal(size=x.shape)).astype(np.float32)

@@ -11,6 +11,7 @@ import numpy as np
 
 from otadtk.audio.clip_audit import AuditTally, ClipAudit, Samples
 from otadtk.audio.find import PYAV_SUFFIXES
+from otadtk.audio.reading import Reading
 from otadtk.errors import AudioError
 
 _LENGTH_UNKNOWN = 0x7FFFF000
@@ -21,29 +22,46 @@ _BLOCK_FRAMES = 1 << 18
 class AudioReader:
     """Streams one file as mono float32 blocks at a given rate; ``audit`` is there at the end.
 
-    A file of any length passes through in bounded memory.
+    A file of any length passes through in bounded memory, unless an unusual ``reading`` has to see
+    the whole clip.
     """
 
-    def __init__(self, path: Path, sample_rate: int) -> None:
+    def __init__(self, path: Path, sample_rate: int, reading: Reading | None = None) -> None:
         self._path = path
         self._sample_rate = sample_rate
+        self._reading = reading if reading is not None else Reading()
         self._tally: AuditTally | None = None
         self._missing = 0.0
         self._power_read = self._power_given = 0.0
 
     def __iter__(self) -> Iterator[Samples]:
         """Mono blocks; an ``AudioError`` with the reason when the file cannot be scored."""
-        import soxr
+        return self._stream() if self._reading.usual else self._whole()
 
-        resampler = None
+    def _audited(self) -> Iterator[tuple[Samples, int]]:
+        """The decoded blocks, which the audit has seen."""
         for block, rate in _decode(self._path):
             if self._tally is None:
                 self._tally = AuditTally(rate, block.shape[1])
                 self._missing = _missing_fraction(self._path)
-                if rate != self._sample_rate:
-                    resampler = soxr.ResampleStream(rate, self._sample_rate, 1, quality="HQ")
             self._tally.add(block)
-            mono = block[:, 0] if block.shape[1] == 1 else block.mean(axis=1)
+            yield block, rate
+        if self._tally is None or self._tally.frames == 0:
+            raise AudioError("it has no samples")
+
+    def _whole(self) -> Iterator[Samples]:
+        blocks = [(self._reading.mono(block), rate) for block, rate in self._audited()]
+        clip = np.concatenate([block for block, _ in blocks])
+        yield self._reading.at_rate(clip, blocks[0][1], self._sample_rate)
+
+    def _stream(self) -> Iterator[Samples]:
+        import soxr
+
+        resampler = None
+        for block, rate in self._audited():
+            if resampler is None and rate != self._sample_rate:
+                resampler = soxr.ResampleStream(rate, self._sample_rate, 1, quality="HQ")
+            mono = self._reading.mono(block)
             if resampler is None:
                 yield mono
                 continue
@@ -52,8 +70,6 @@ class AudioReader:
             ):  # to a higher rate nothing is lost but the resampler's edge
                 self._power_read += float(np.square(mono, dtype=np.float64).sum()) / rate
             yield self._counted(resampler.resample_chunk(mono))
-        if self._tally is None or self._tally.frames == 0:
-            raise AudioError("it has no samples")
         if resampler is not None:
             yield self._counted(resampler.resample_chunk(np.zeros(0, dtype=np.float32), last=True))
 

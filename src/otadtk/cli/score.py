@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +28,14 @@ from otadtk.cli.shared.metric_options import (
     chosen_metrics,
     make_metrics,
 )
+from otadtk.cli.shared.protocol_options import (
+    add_protocol_options,
+    asks_for_protocol,
+    protocol_metrics,
+    take_protocol,
+    used_protocol,
+)
+from otadtk.cli.shared.quality_option import add_quality_option, check_quality, with_quality
 from otadtk.cli.shared.report_options import (
     add_report_options,
     check_report_options,
@@ -43,6 +52,7 @@ from otadtk.metrics.registry import get_metric
 if TYPE_CHECKING:
     from otadtk.engine import Engine
     from otadtk.evaluation.evaluate import Evaluation
+    from otadtk.evaluation.protocols.protocol import Protocol
     from otadtk.metrics.diagnostics import OTADDiagnostics
 
 logger = logging.getLogger(__name__)
@@ -53,18 +63,26 @@ DEFAULT_FDR = 0.1
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code."""
-    return execute(_parser(), _run, arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    return execute(_parser(protocol=asks_for_protocol(given)), _run, arguments)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(*, protocol: bool = False) -> argparse.ArgumentParser:
+    """With a ``protocol`` there is no model to name."""
     parser = argparse.ArgumentParser(
         prog="otadtk",
-        usage="%(prog)s MODEL REF EVAL [options]",
+        usage="%(prog)s MODEL REF EVAL [options]\n"
+        "       %(prog)s --protocol NAME REF EVAL [options]",
         description="How far is a folder of evaluated clips from a folder of reference clips, "
         "and which clips are bad? The score goes to stdout, notes and progress to stderr.",
         epilog=EXIT_CODES,
     )
-    parser.add_argument("model", help="an encoder of otadtk-list-models, or path/to/file.py:Class")
+    if protocol:
+        parser.set_defaults(model=None)
+    else:
+        parser.add_argument(
+            "model", help="an encoder of otadtk-list-models, or path/to/file.py:Class"
+        )
     parser.add_argument(
         "ref",
         type=Path,
@@ -73,6 +91,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("eval", type=Path, help="evaluated clips, in the same forms")
     add_metric_options(parser)
+    add_protocol_options(parser)
     statistics = parser.add_argument_group("statistics (every metric)")
     add_floor_options(statistics)
     statistics.add_argument(
@@ -122,6 +141,7 @@ def _parser() -> argparse.ArgumentParser:
         "--diag-out", type=Path, metavar="CSV", help="write cost, p, q and verdict of every clip"
     )
     clips.add_argument("--indiv", type=Path, metavar="CSV", help="the same, sorted by cost")
+    add_quality_option(clips)
     add_report_options(parser)
     scores = parser.add_argument_group("scores")
     scores.add_argument("--csv", type=Path, metavar="CSV", help="append each score as one row")
@@ -132,14 +152,15 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(options: argparse.Namespace) -> None:
+    protocol = take_protocol(options)
     with chosen_engine(options) as engine:
         if options.audit_only:
             audit_only(options, engine)
         else:
-            _score(options, engine)
+            _score(options, engine, protocol)
 
 
-def _score(options: argparse.Namespace, engine: Engine) -> None:
+def _score(options: argparse.Namespace, engine: Engine, protocol: Protocol | None) -> None:
     from otadtk.evaluation.defaults import with_floor, with_verdicts
     from otadtk.evaluation.evaluate import embed_once, evaluate
 
@@ -155,7 +176,10 @@ def _score(options: argparse.Namespace, engine: Engine) -> None:
         },
     )
     check_score_csv(options.csv)
-    metrics = make_metrics(options, options.model, [options.ref, options.eval], engine)
+    if protocol is not None:
+        metrics = protocol_metrics(protocol, options, engine)
+    else:
+        metrics = make_metrics(options, options.model, [options.ref, options.eval], engine)
     references = embed_once(metrics, options.ref)
     evaluated = embed_once(metrics, options.eval)
     audit = describe(metrics[0], references[0], {"evaluated": evaluated[0]})["evaluated"]
@@ -173,15 +197,15 @@ def _score(options: argparse.Namespace, engine: Engine) -> None:
             metric,
             reference,
             other,
-            null=options.null or 0,
+            null=options.null or 0 if metric.has_floor else 0,
             interval=options.ci,
             limit=options.extrapolate and metric.has_limit,
-            excess=options.excess,
+            excess=options.excess and metric.has_floor,
             paired=options.paired is not None,
             design=design,
             seed=options.seed or 0,
         )
-        if options.null is None and not options.no_null:
+        if options.null is None and not options.no_null and protocol is None:
             evaluation = with_floor(
                 evaluation, design=design, seed=options.seed or 0, engine=metric.engine
             )
@@ -191,10 +215,11 @@ def _score(options: argparse.Namespace, engine: Engine) -> None:
             groups=known_groups(options.groups, reference, other),
             seed=options.seed or 0,
         )
-        evaluations.append(evaluation)
         _explain(evaluation, strict=options.strict)
         if options.json != "-":
             print(evaluation.headline(), *evaluation.details(), sep="\n  ", flush=True)
+        evaluation = with_quality(evaluation, options)
+        evaluations.append(evaluation)
         if options.csv is not None:
             append_score(evaluation, options)
         if options.labels is not None and options.json != "-":
@@ -206,7 +231,8 @@ def _score(options: argparse.Namespace, engine: Engine) -> None:
     from otadtk.documents.document import score_document
     from otadtk.evaluation.run import ScoreRun
 
-    made = provenance(options, metrics[0].device)
+    used = used_protocol(protocol, options) if protocol is not None else None
+    made = provenance(options, metrics[0].device, used)
     run = ScoreRun(options.ref, options.eval, tuple(evaluations), audit, made)
     document = score_document(run, clips=options.json is not None)
     write_reports(run, document, options)
@@ -249,6 +275,7 @@ def _check_combination(options: argparse.Namespace) -> None:
     if options.only_bad and not options.diagnose:
         raise UsageError("--only-bad belongs to --diagnose; remove it or add --diagnose.")
     check_report_options(options)
+    check_quality(options, judged=judged)
 
 
 def _explain(evaluation: Evaluation, *, strict: bool) -> None:

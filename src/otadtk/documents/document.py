@@ -167,6 +167,9 @@ def _metric(metric: AudioMetric) -> Json:
     """The metric, its encoder, settings and adapter."""
     settings, card = metric.settings_record, metric.card
     described: Json = {"metric": metric.name, "model": _model(metric.spec), "settings": settings}
+    described["higher_is_better"] = metric.higher_is_better
+    if metric.entry:
+        described["entry"] = metric.entry
     if "variant" in settings:
         facts = ("encoder", "variant", "content", "origin", "licence")
         described["adapter"] = card and {name: getattr(card, name) for name in facts}
@@ -256,6 +259,13 @@ def _floor(floor: Floor | None, score: float) -> Json | None:
     return {**asdict(floor), "difference": score - floor.mean, "ratio": floor.ratio(score)}
 
 
+def _quality(diagnostics: OTADDiagnostics, j: int) -> Json:
+    """The predicted speech quality of a clip, if it was asked for."""
+    if not diagnostics.quality:
+        return {}
+    return {"quality": {name: column[j] for name, column in diagnostics.quality.items()}}
+
+
 def _clips(diagnostics: OTADDiagnostics, dimensions: int) -> list[Json]:
     assert diagnostics.transport is not None
     known = diagnostics.transport.shares is not None
@@ -277,6 +287,7 @@ def _clips(diagnostics: OTADDiagnostics, dimensions: int) -> list[Json]:
             ]
             if j in listed
             else None,
+            **_quality(diagnostics, j),
         }
         for j, (file, relative) in enumerate(
             zip(diagnostics.files, diagnostics.relative_cost, strict=True)

@@ -61,6 +61,8 @@ _ESCAPES = str.maketrans(
 )
 _SIGNS = {
     "‖x − y‖²": r"$\|x - y\|^2$",
+    "(⟨x, y⟩/d + 1)³": r"$(\langle x, y \rangle / d + 1)^3$",
+    " ‖ ": r" $\|$ ",
     "R² = ": "$R^2$ = ",
     "ε": r"$\varepsilon$",
     "±": r"$\pm$",
@@ -81,11 +83,19 @@ def _score_sentences(document: Mapping[str, Any]) -> list[str]:
     if any(side["note"] for side in sets.values()) and not _all_given(document):
         notes = (f"{name}: {side['note']}" for name, side in sets.items() if side["note"])
         sentences.append(f"Not all sets are audio ({'; '.join(notes)}).")
+    protocol = document["provenance"].get("protocol")
+    if protocol is not None:
+        changed = f" ({', '.join(protocol['changed'])})" if protocol["changed"] else ""
+        sentences.append(
+            f"The numbers follow the protocol {protocol['name']}{changed}, version "
+            f"{protocol['version']}."
+        )
+    several = len({result["model"]["name"] for result in document["results"]}) > 1
     for result in document["results"]:
         name = result["metric"]
         sentences.append(
-            f"{_definition(result)} is {_numbers(result)}"
-            + (f" ({_direction(result)})." if result is document["results"][0] else ".")
+            f"{_definition(result, several=several)} is {_numbers(result)}"
+            + (f" ({_direction(result)})." if _says_direction(result, document) else ".")
         )
         found = result["statistics"]
         if found["floor"] is not None:
@@ -195,6 +205,12 @@ def _comparison_sentences(document: Mapping[str, Any]) -> list[str]:
     return sentences
 
 
+def _says_direction(result: Mapping[str, Any], document: Mapping[str, Any]) -> bool:
+    """The first result says which way is better, and every one for which it is the other way."""
+    first = document["results"][0]
+    return result is first or _direction(result) != _direction(first)
+
+
 def _direction(result: Mapping[str, Any]) -> str:
     return (
         "higher is better"
@@ -244,8 +260,10 @@ def _model_sentence(model: Mapping[str, Any], *, given: bool) -> str:
     cited = f" [{key_of(entry)}]" if entry is not None else ""
     if given:
         return f"The embeddings, given as those of {model['name']}{cited}, were computed elsewhere."
+    steps = model["preprocessing"].partition("; read: ")[2].partition(";")[0]
+    how = f"read ({steps})" if steps else "mixed to mono, resampled"
     return (
-        f"Clips were mixed to mono, resampled to {model['sample_rate'] / 1000:g} kHz and embedded "
+        f"Clips were {how} to {model['sample_rate'] / 1000:g} kHz and embedded "
         f"by {model['name']}{cited} ({model['dimensions']} dimensions; fingerprint "
         f"{model['fingerprint'][:12]}{weights})."
     )

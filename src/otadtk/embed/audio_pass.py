@@ -76,7 +76,9 @@ class AudioPass:
     def _records(self, files: AudioFiles, *, keep: bool) -> Iterator[tuple[int, Record]]:
         """The record of each file, in the order in which they are done."""
         options = self.options
-        work = EmbeddingWork(self.encoders, self.store, options.force, options.kind, keep)
+        work = EmbeddingWork(
+            self.encoders, self.store, options.force, options.kind, options.classes, keep
+        )
         items: Sequence[File] = files
         results = self.engine.run(
             work.worker, items, title=files.title, unit="clip", prefetch=work.reader.prefetch
@@ -114,6 +116,9 @@ class AudioPass:
             name = self.encoders[number].spec.name
             note = f"{len(frames)} frames of {name}, from {len(clips)} clips"
             vectors = [values.mean(axis=0) for values in vectors]
+        class_scores = None
+        if self.options.classes:
+            class_scores = np.stack([c.class_scores for c in clips if c.class_scores is not None])
         return EmbeddingSet(
             vectors=np.stack(vectors),
             files=paths,
@@ -123,5 +128,6 @@ class AudioPass:
             encoded=sum(record.encoded[number] for record in records),
             frames=frames,
             frame_counts=counts,
+            class_scores=class_scores,
             note=note,
         )

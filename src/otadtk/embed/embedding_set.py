@@ -42,6 +42,8 @@ class EmbeddingSet:
     """The frames of all clips, where these are compared and not the clip vectors."""
     frame_counts: tuple[int, ...] = ()
     """How many of the frames belong to each clip."""
+    class_scores: NDArray[np.float32] | None = None
+    """The logits ``(n, classes)`` of every clip, where they were asked for."""
     note: str = ""
     """Where the set comes from, if not from audio by clip vectors."""
     moments: Moments | None = None

@@ -26,6 +26,8 @@ class EmbedOptions:
     """Whether to compute again what the store has."""
     frames: str | None = None
     """Whose frames the set has besides clip vectors: "own", "kadtk" or "fadtk"."""
+    classes: bool = False
+    """Whether the set has class scores besides clip vectors."""
     import_cache: str | None = None
     """The tool whose cache beside the audio is read instead of the audio."""
 

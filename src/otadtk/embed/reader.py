@@ -11,7 +11,7 @@ import hashlib
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from otadtk.audio.clip_audit import ClipAudit
 from otadtk.audio.decode import AudioReader
+from otadtk.audio.reading import Reading
 from otadtk.embed.store import EmbeddingStore, Kind, StoredClip
 from otadtk.encoders import EncoderSpec
 from otadtk.errors import AudioError
@@ -76,6 +77,8 @@ class FileReader:
     store: EmbeddingStore
     force: bool
     kind: Kind
+    classes: bool = False
+    """Whether class scores are needed besides clip vectors."""
 
     def parts(self, file: File) -> Iterator[Part]:
         """``Opened`` or ``Bad``; then, for each encoder that the store lacks, segments and ``Ended``."""
@@ -114,13 +117,13 @@ class FileReader:
                 return
             stored = tuple(self._stored(digest, spec) for spec in self.specs)
             yield Opened(digest, stored)
-            at_rate: dict[int, list[int]] = {}
+            at_rate: dict[tuple[int, Reading], list[int]] = {}
             for number, spec in enumerate(self.specs):
                 if stored[number] is None:
-                    at_rate.setdefault(spec.sample_rate, []).append(number)
+                    at_rate.setdefault((spec.sample_rate, spec.reading), []).append(number)
             try:
-                for rate, numbers in at_rate.items():
-                    reader = AudioReader(local, rate)
+                for (rate, reading), numbers in at_rate.items():
+                    reader = AudioReader(local, rate, reading)
                     yield from self._segments(reader, numbers)
                     if _time_and_size(local) != status:
                         raise AudioError("it changed while it was being read")
@@ -138,7 +141,12 @@ class FileReader:
             return None
         shape = stored.values.shape
         fits = shape == (spec.dim,) if self.kind == "clip" else shape[1:] == (spec.dim,)
-        return stored if fits else None
+        if not fits or not self.classes:
+            return stored if fits else None
+        scores = self.store.get(digest, spec.fingerprint, "labels")
+        if scores is None or scores.values.shape != (spec.classes,):
+            return None
+        return replace(stored, class_scores=scores.values)
 
     def _segments(self, reader: AudioReader, numbers: Sequence[int]) -> Iterator[Segment]:
         """The segments for all encoders of one sample rate, from one pass of decoding."""

@@ -30,15 +30,17 @@ FORMAT = "otadtk-store/1"
 _STALE_SECONDS = 24 * 3600
 
 Kind = Literal["clip", "frames", "timeline", "labels"]
-"""The clip vector, the frames that have weight in it, all frames in order of time, class scores."""
+"""The clip vector, the frames that have weight in it, all frames in order of time, the logits."""
 
 
 @dataclass(frozen=True)
 class StoredClip:
-    """One entry: the clip vector ``(d,)``, the frames ``(n, d)`` or the class scores, and the audit."""
+    """What is kept of a clip: its vector ``(d,)``, frames ``(n, d)`` or logits, and the audit."""
 
     values: NDArray[np.float32]
     audit: ClipAudit
+    class_scores: NDArray[np.float32] | None = None
+    """The logits, of a clip vector for which they were asked; an entry of their own."""
 
 
 class EmbeddingStore:

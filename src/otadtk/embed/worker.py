@@ -55,6 +55,8 @@ class EmbeddingWork:
     store: EmbeddingStore
     force: bool = False
     kind: Kind = "clip"
+    classes: bool = False
+    """Whether class scores are stored and kept besides clip vectors."""
     keep: bool = True
     """Whether the records hold the embeddings, and not only the store."""
 
@@ -62,7 +64,7 @@ class EmbeddingWork:
     def reader(self) -> FileReader:
         """Reads the files."""
         specs = tuple(encoder.spec for encoder in self.encoders)
-        return FileReader(specs, self.store, self.force, self.kind)
+        return FileReader(specs, self.store, self.force, self.kind, self.classes)
 
     def worker(self) -> EmbeddingWork:
         """The worker, for an engine; an encoder is built when the first clip needs it."""
@@ -209,7 +211,12 @@ class _WorkerLoop:
         else:
             values = _weighted_frames(clip.encodings)
         stored = StoredClip(values, clip.audit)
-        self._work.store.put(file.digest, encoder.spec.fingerprint, stored, self._work.kind)
+        key = file.digest, encoder.spec.fingerprint
+        self._work.store.put(*key, stored, self._work.kind)
+        if self._work.classes:
+            scores = encoder.get().pool_classes(clip.encodings).numpy()
+            self._work.store.put(*key, StoredClip(scores, clip.audit), "labels")
+            stored = StoredClip(values, clip.audit, scores)
         file.encoded[number] = True
         file.clips[number] = stored
         self._finish_if_complete(file)

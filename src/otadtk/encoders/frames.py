@@ -2,17 +2,18 @@
 
 How the two tools frame a clip, by model:
 
-    vggish        both    one frame per 0.96 s, before the final ReLU
+    vggish        both    one frame per 0.96 s, before the final ReLU; audioldm_eval does the same
     encodec       kadtk   means over 1 s of the first three minutes
                   fadtk   every frame, 75 a second, of the first three minutes
     clap          both    windows of 10 s that start every second, zeros behind the clip
     openl3        kadtk   frames of 1 s every 0.5 s
     panns*        kadtk   the whole clip as one frame
+    cdpam*        fadtk   windows of 1 s, the last one as short as it is
 
 Short clips are not padded, except that fadtk pads those of VGGish to 1 s. kadtk fails on VGGish
-below 0.975 s and on EnCodec below 1 s; here such a clip has one frame. Their caches hold
-float16, so frames are rounded to it here too. Both resample by torchaudio, then round to 16
-bits; here soxr resamples: 16-bit audio at the encoder's rate gives the same frames.
+below 0.975 s and on EnCodec below 1 s; here such a clip has one frame. Their caches hold float16, so
+frames are rounded to it here too (audioldm_eval rounds nothing). Both resample by torchaudio, then
+round to 16 bits; here soxr resamples: 16-bit audio at the encoder's rate gives the same frames.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ from otadtk.encoders.spec import Encoder, EncoderSpec, Encoding
 from otadtk.errors import UsageError
 
 OWN = "own"
-FRAMES = (OWN, "kadtk", "fadtk")
+FRAMES = (OWN, "kadtk", "fadtk", "audioldm-eval")
+_KEPT_AS_FLOAT16 = ("kadtk", "fadtk")
 _THREE_MINUTES = 180
 _CLAP_SECONDS = 10
 _OPENL3_STEPS = 5
@@ -65,15 +67,16 @@ def with_frames(spec: EncoderSpec, whose: str) -> EncoderSpec:
 class FramesEncoder(Encoder):
     """Wraps an encoder; a rule makes the frames of a clip."""
 
-    def __init__(self, spec: EncoderSpec, inner: Encoder, rule: Rule) -> None:
+    def __init__(self, spec: EncoderSpec, inner: Encoder, rule: Rule, *, rounded: bool) -> None:
         super().__init__(spec, inner.device)
-        self._inner, self._rule = inner, rule
+        self._inner, self._rule, self._rounded = inner, rule, rounded
 
     @torch.inference_mode()
     def encode_segments(self, segments: Sequence[torch.Tensor]) -> list[Encoding]:
-        """The frames of each segment, all of the same weight, in float16's precision."""
+        """The frames of each segment, all of the same weight, in the tool's precision."""
         found = [self._rule(self._inner, segment).cpu() for segment in segments]
-        return [Encoding(f.half().float(), torch.ones(len(f))) for f in found]
+        found = [frames.half().float() if self._rounded else frames for frames in found]
+        return [Encoding(frames, torch.ones(len(frames))) for frames in found]
 
 
 def _all_frames(inner: Encoder, clip: torch.Tensor) -> torch.Tensor:
@@ -111,11 +114,14 @@ def _every_half_second(inner: Encoder, clip: torch.Tensor) -> torch.Tensor:
 _RULES: dict[tuple[str, str], Rule] = {
     ("vggish", "kadtk"): _all_frames,
     ("vggish", "fadtk"): _all_frames,
+    ("vggish", "audioldm-eval"): _all_frames,
     ("encodec", "kadtk"): _means_of_seconds,
     ("encodec", "fadtk"): _three_minutes,
     ("clap", "kadtk"): _sliding_windows,
     ("clap", "fadtk"): _sliding_windows,
     ("openl3", "kadtk"): _every_half_second,
+    ("cdpam", "fadtk"): _all_frames,
+    ("cdpam_content", "fadtk"): _all_frames,
     ("panns", "kadtk"): _all_frames,
     ("panns_wglm", "kadtk"): _all_frames,
 }
@@ -135,4 +141,5 @@ def with_rule(spec: EncoderSpec, inner: Encoder, whose: str) -> FramesEncoder:
 
     if isinstance(inner, VggishEncoder):
         inner.network.embeddings = nn.Sequential(*list(inner.network.embeddings)[:-1])
-    return FramesEncoder(spec, inner, _RULES[inner.spec.name, whose])
+    rule = _RULES[inner.spec.name, whose]
+    return FramesEncoder(spec, inner, rule, rounded=whose in _KEPT_AS_FLOAT16)

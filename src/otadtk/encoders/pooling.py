@@ -61,8 +61,11 @@ def join(encodings: Sequence[Encoding]) -> Encoding:
     """The frames of all segments of one clip, in order."""
     if len(encodings) == 1:
         return encodings[0]
+    seen = [e.classified for e in encodings if e.classified is not None]
     return Encoding(
-        torch.cat([e.frames for e in encodings]), torch.cat([e.weights for e in encodings])
+        torch.cat([e.frames for e in encodings]),
+        torch.cat([e.weights for e in encodings]),
+        torch.cat(seen) if seen else None,
     )
 
 

@@ -6,9 +6,10 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, final
 
+from otadtk.audio.reading import Reading
 from otadtk.errors import UsageError
 from otadtk.weights import WeightFile
 
@@ -53,6 +54,14 @@ class EncoderSpec:
     shortest_tail_samples: int = 1
     frame_seconds: float | None = None
     unit_norm: bool = False
+    compared_with_original: bool = False
+    """Whether it was compared with its original under the published weights (docs/encoders.md)."""
+    published_scores: str = ""
+    """Its name among the scores that fadtk publishes, for ``otadtk-list-models --verify``."""
+    reading: Reading = Reading()  # noqa: RUF009 - it is frozen
+    """How files become the signal; ``preprocessing`` says so too where it is unusual."""
+    classes: int = 0
+    """How many classes its classifier tells apart; 0 without one."""
     layers: tuple[tuple[str, int], ...] = ()
     """Name and number of channels of the intermediate layers that the network can show."""
     identity: str = field(default="", compare=False)
@@ -77,12 +86,26 @@ class EncoderSpec:
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
+def with_reading(spec: EncoderSpec, reading: Reading) -> EncoderSpec:
+    """The encoder on files that are read in another way."""
+    if reading.usual:
+        return spec
+    changed = replace(
+        spec, reading=reading, preprocessing=f"{spec.preprocessing}; read: {reading.describe()}"
+    )
+    if not reading.whole:
+        return changed
+    return replace(changed, minimum_samples=1, segment_samples=None, overlap_samples=0)
+
+
 @dataclass(frozen=True)
 class Encoding:
     """The frames ``(n, d)`` of one segment and their weights ``(n,)`` in the clip vector."""
 
     frames: torch.Tensor
     weights: torch.Tensor
+    classified: torch.Tensor | None = None
+    """What the classifier sees of each frame, where that is not the frame itself."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +142,23 @@ class Encoder(ABC):
 
         return weighted_mean(encodings, unit_norm=self.spec.unit_norm)
 
+    def class_logits(self, seen: torch.Tensor) -> torch.Tensor:
+        """Logits ``(n, classes)`` of what the classifier sees of n frames."""
+        raise UsageError(f"{self.spec.name!r} has no classifier.")
+
+    @final
+    def pool_classes(self, encodings: Sequence[Encoding]) -> torch.Tensor:
+        """The logits ``(classes,)`` of one clip: their mean over its frames, by their weights."""
+        import torch
+
+        from otadtk.encoders.pooling import join, weighted_mean
+
+        clip = join(encodings)
+        seen = clip.frames if clip.classified is None else clip.classified
+        with torch.inference_mode():
+            logits = self.class_logits(seen.to(self.device))
+        return weighted_mean([Encoding(logits, clip.weights)], unit_norm=False)
+
     @final
     def encode(self, wav: torch.Tensor | NDArray[np.floating], sr: int) -> NDArray[np.float32]:
         """The clip vector ``(d,)`` of one waveform, ``(samples,)`` or ``(channels, samples)``.
@@ -130,6 +170,12 @@ class Encoder(ABC):
         """
         vector: NDArray[np.float32] = self.pool(self._encodings(wav, sr)).numpy()
         return vector
+
+    @final
+    def classify(self, wav: torch.Tensor | NDArray[np.floating], sr: int) -> NDArray[np.float32]:
+        """The logits ``(classes,)`` of one waveform, if the encoder has a classifier."""
+        logits: NDArray[np.float32] = self.pool_classes(self._encodings(wav, sr)).numpy()
+        return logits
 
     @final
     def encode_frames(

@@ -18,6 +18,7 @@ from otadtk.evaluation.evaluate import (
     Statistics,
     StatisticsRequest,
     between_clips,
+    fitted,
     statistics_between,
 )
 from otadtk.metrics import AudioMetric, Measurement
@@ -170,6 +171,7 @@ def compare(
             design=(designs or {}).get(name),
             enough=enough,
         )
+        request = fitted(request, metric)
         own = _of_system(distance, n, start)
         statistics = statistics_between(own, n, size, request, score=measured.score, engine=engine)
         found.append(System(name, size, measured.score, statistics, measured))

@@ -57,7 +57,9 @@ def has_quick_floor(
     if any(side.moments_only for side in sides):
         logger.info("no floor was computed: it needs the reference clips, not their moments")
         return False
-    if metric.higher_is_better or not all(_can_permute(side) for side in sides):
+    if metric.higher_is_better or not metric.has_floor:
+        return False
+    if not all(_can_permute(side) for side in sides):
         return False
     pairs = sum(len(reference.files) * len(side.files) for side in systems)
     expected = PERMUTATIONS * _PERMUTATION * pairs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -61,6 +62,9 @@ class StatisticsRequest:
     """Whether the distance of the design's pairs is computed too."""
     enough: int | None = None
     """Stop the permutations once so many scored at least as much as the sets."""
+    higher_is_better: bool = False
+    bounds: tuple[float, float] = (-math.inf, math.inf)
+    """The least and the largest score there can be."""
 
     def __post_init__(self) -> None:
         require_at_least(self.null, 0, "null")
@@ -109,16 +113,17 @@ class Evaluation:
         values, floor = self.measurement.values, self.statistics.floor
         named = ", ".join(f"{name} {value:.6f}" for name, value in values.items())
         line = f"{self.label}: {named or f'{self.score:.6f}'}"
+        better = "higher is better" if self.metric.higher_is_better else ""
         if floor is None:
-            return line
+            return f"{line}  ({better})" if better else line
         above, ratio = self.score - floor.mean, floor.ratio(self.score)
         where = f"{abs(above):.6f} {'above' if above >= 0 else 'below'} its floor {floor.mean:.6f}"
         times = f", {ratio:.2f} times it" if ratio is not None else ""
-        return f"{line}  ({where}{times}, p = {floor.p_value:.3g})"
+        return f"{line}  ({where}{times}, p = {floor.p_value:.3g}{'; ' if better else ''}{better})"
 
     def details(self) -> list[str]:
         """One line per statistic."""
-        lines, found = [], self.statistics
+        lines, found = list(self.measurement.details), self.statistics
         if found.floor is not None:
             floor = found.floor
             within = {"free": "", "strata": " within groups", "pairs": " within pairs"}
@@ -223,7 +228,8 @@ def _permutations(floor: Floor) -> str:
 def embed_once(metrics: Sequence[AudioMetric], source: PathLike) -> list[EmbeddingSet]:
     """The embedded set for each metric; metrics with the same features use one set."""
     sets: dict[str, EmbeddingSet] = {}
-    for metric in metrics:
+    # those that need class scores first: their sets have the vectors too
+    for metric in sorted(metrics, key=lambda metric: "class_scores" not in metric.accepts):
         if metric.spec.fingerprint not in sets:
             sets[metric.spec.fingerprint] = metric.embed(source)
     return [sets[metric.spec.fingerprint] for metric in metrics]
@@ -261,6 +267,10 @@ def evaluate(
     >>> result.score, result.statistics.floor.p_value  # doctest: +SKIP
     """
     request = StatisticsRequest(null, interval, limit, excess, seed)  # checked before any work
+    if (null or excess) and not metric.has_floor:
+        raise UsageError(
+            f"{metric.name} has no floor and no excess: {metric.why_no_floor}. Ask for an interval."
+        )
     if limit and not metric.has_limit:
         raise UsageError(no_limit(metric.name))
     if not isinstance(reference, EmbeddingSet):
@@ -297,8 +307,10 @@ def statistics_of(
     engine: Engine,
 ) -> Statistics:
     """The statistics of a metric on two embedded sets, all from one pool of their clips."""
+    request = fitted(request, metric)
     paired = None
-    if request.paired and isinstance(request.design, Pairs) and reference.frames is None:
+    by_vectors = reference.frames is None and "vectors" in metric.accepts
+    if request.paired and isinstance(request.design, Pairs) and by_vectors:
         paired = paired_distance(metric.ground, reference, evaluated, request.design.pairs)
     if not request:
         return Statistics(paired=paired)
@@ -306,6 +318,17 @@ def statistics_of(
     sizes = len(reference.files), len(evaluated.files)
     found = statistics_between(distance, *sizes, request, score=score, engine=engine)
     return replace(found, paired=paired)
+
+
+def fitted(request: StatisticsRequest, metric: AudioMetric) -> StatisticsRequest:
+    """The request for this metric: its direction and bounds, and only what it has."""
+    return replace(
+        request,
+        null=request.null if metric.has_floor else 0,
+        excess=request.excess and metric.has_floor,
+        higher_is_better=metric.higher_is_better,
+        bounds=metric.bounds,
+    )
 
 
 def statistics_between(
@@ -328,10 +351,11 @@ def statistics_between(
             replicates=request.null,
             design=request.design,
             enough=request.enough,
+            higher_is_better=request.higher_is_better,
             **how,
         )
     if request.interval:
-        interval = jackknife_interval(distance, n, m, score=score, **how)
+        interval = jackknife_interval(distance, n, m, score=score, **how).within(*request.bounds)
     if request.limit:
         limit = extrapolate(distance, n, m, **how)
     if request.excess:
@@ -345,11 +369,7 @@ def between_clips(metric: AudioMetric, sets: Sequence[EmbeddingSet]) -> SubsetDi
     If frames are compared, a clip is drawn or left out with all of its frames, because the frames
     of a clip are not independent.
     """
-    for other in sets[1:]:
-        metric.points(sets[0], other)
-    if any(side.moments_only for side in sets):
-        raise UsageError("Statistics need the clips themselves, not their mean and covariance.")
-    distance = metric.between(np.concatenate([side.points for side in sets]))
+    distance = metric.between_sets(sets)
     if sets[0].frames is None:
         return distance
     if any(sum(side.frame_counts) != len(side.points) for side in sets):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +12,7 @@ from otadtk.embed import EmbeddingSet
 from otadtk.errors import UsageError
 from otadtk.evaluation.audit import near_copies
 from otadtk.metrics.ground import GroundMetric
+from otadtk.metrics.reported.pairing import names_below
 from otadtk.statistics.designs import Pairs, pair_by_name
 
 Places = tuple[tuple[int, int], ...]
@@ -56,7 +55,7 @@ def paired_distance(
 
 def pairs_by_name(reference: EmbeddingSet, evaluated: EmbeddingSet) -> Pairs:
     """The design in which clips of equal names below their folders are partners."""
-    found = pair_by_name(_names(reference.files), _names(evaluated.files))
+    found = pair_by_name(names_below(reference.files), names_below(evaluated.files))
     if not found:
         raise UsageError("No clip of the two sets has the same name: nothing is paired.")
     return Pairs(len(reference.files) + len(evaluated.files), found)
@@ -79,7 +78,7 @@ def noticed_twins(reference: EmbeddingSet, evaluated: EmbeddingSet) -> Pairs | N
 
 def _near_by_name(reference: EmbeddingSet, evaluated: EmbeddingSet) -> Places:
     """Clips of equal names, if these are the nearest ones for many of them."""
-    names = _names(reference.files), _names(evaluated.files)
+    names = names_below(reference.files), names_below(evaluated.files)
     if any(len(set(side)) < len(side) for side in names):
         return ()
     found = pair_by_name(names[0], names[1])
@@ -108,12 +107,3 @@ def _nearest(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.intp]
 
 def _blocks(y: NDArray[np.float64]) -> list[NDArray[np.float64]]:
     return [y[start : start + 1024] for start in range(0, len(y), 1024)]
-
-
-def _names(files: Sequence[Path]) -> list[str]:
-    """The stems below the folder that the clips share: formats may differ."""
-    parents = [file.parent.parts for file in files]
-    shared = 0
-    while all(len(p) > shared and p[shared] == parents[0][shared] for p in parents):
-        shared += 1
-    return ["/".join((*p[shared:], f.stem)) for f, p in zip(files, parents, strict=True)]

@@ -15,13 +15,26 @@ PathLike = str | Path
 
 
 @dataclass(frozen=True)
+class UsedProtocol:
+    """The protocol that a run followed."""
+
+    name: str
+    """With other settings than its own it is "changed from …"."""
+    version: str
+    tool: str
+    changed: tuple[str, ...] = ()
+    """The options that replaced settings of the protocol."""
+
+
+@dataclass(frozen=True)
 class Provenance:
-    """The command, seed and device of a run."""
+    """The command, seed and device of a run, and the protocol that it followed."""
 
     command: str | None = None
     """The command line."""
     seed: int = 0
     device: str = "cpu"
+    protocol: UsedProtocol | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +55,14 @@ class ScoreRun:
         return None
 
     def other_scores(self, shown: Evaluation) -> dict[str, float]:
-        """The scores of the other metrics, by name."""
-        return {e.metric.name: e.score for e in self.evaluations if e is not shown}
+        """The scores of the other metrics, by name; of some metrics several."""
+        scores: dict[str, float] = {}
+        for other in self.evaluations:
+            name, values = other.metric.label, other.measurement.values
+            if other is not shown:
+                scores |= {f"{name} {value}": found for value, found in values.items()}
+                scores |= {} if values else {name: other.score}
+        return scores
 
 
 @dataclass(frozen=True, eq=False)

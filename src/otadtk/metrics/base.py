@@ -6,7 +6,9 @@ what is heavy is imported by the functions that need it.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, final
@@ -14,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, final
 from otadtk.device import resolve_device
 from otadtk.encoders import get_spec
 from otadtk.encoders.precomputed import GIVEN
+from otadtk.encoders.spec import with_reading
 from otadtk.engine import resolve_engine
 from otadtk.errors import UsageError
 from otadtk.metrics.entry import Measurement, MetricEntry
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 
     from otadtk.adapter.card import AdapterCard
     from otadtk.adapter.network import Adapter
+    from otadtk.audio.reading import Reading
     from otadtk.distances.subsets import SubsetDistance
     from otadtk.embed import EmbeddingSet, OnError
     from otadtk.encoders import Encoder, EncoderSpec
@@ -59,6 +63,8 @@ class EmbeddingOptions(TypedDict, total=False):
     """Compare frames (FAD, KAD): "own" of the encoder, or as "kadtk" or "fadtk" has them."""
     engine: Engine | None
     """Where the work is done (default: on threads of this process); the caller closes it."""
+    reading: Reading | None
+    """How files become the signal, if not as otadtk reads them by itself."""
     import_cache: str | None
     """Read what "kadtk", "fadtk" or "otadtk-0.1.2" cached beside the audio."""
 
@@ -72,6 +78,9 @@ class AudioMetric(MetricEntry, ABC):
     ``variant`` chooses the ground metric: "raw" embeddings, or an adapter of the encoder by its
     name. ``adapter`` is one that is loaded already, ``adapter_checkpoint`` one in a file.
     """
+
+    entry: str = ""
+    """The name of its result in a protocol."""
 
     def __init__(
         self,
@@ -95,6 +104,9 @@ class AudioMetric(MetricEntry, ABC):
         import_cache = options.get("import_cache")
         frames = self._frames_to_compare(options.get("frames"), import_cache)
         spec = encoder.spec if encoder is not None else self._find_spec(model)
+        reading = options.get("reading")
+        if reading is not None and encoder is None and spec is not GIVEN:
+            spec = with_reading(spec, reading)
         if frames is not None and encoder is not None:
             raise UsageError("Frames need the name of a model, not a loaded encoder.")
         self.ground = self._find_ground_metric(spec, model, variant, adapter, adapter_checkpoint)
@@ -117,18 +129,24 @@ class AudioMetric(MetricEntry, ABC):
                 force=options.get("force_recompute", False),
                 frames=frames,
                 import_cache=import_cache,
+                classes="class_scores" in self.accepts,
             ),
         )
 
     @property
     def label(self) -> str:
         """The name, as it is printed beside a score."""
-        return self.name
+        return f"{self.entry} ({self.name} of {self.spec.name})" if self.entry else self.name
 
     @property
     def settings_record(self) -> dict[str, Any]:
         """What the JSON document says of this metric's settings."""
         return {} if self.ground.variant == "raw" else {"variant": self.ground.variant}
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The least and the largest score there can be: no interval reaches beyond."""
+        return -math.inf, math.inf
 
     # what it computes
 
@@ -150,6 +168,16 @@ class AudioMetric(MetricEntry, ABC):
     def compare_sets(self, reference: EmbeddingSet, evaluated: EmbeddingSet) -> float:
         """The distance of two embedded sets."""
         return self.distance(*self.points(reference, evaluated))
+
+    def between_sets(self, sets: Sequence[EmbeddingSet]) -> SubsetDistance:
+        """The distance between subsets of the points of all sets, one set after the other."""
+        for other in sets[1:]:
+            self.points(sets[0], other)
+        if any(side.moments_only for side in sets):
+            raise UsageError("Statistics need the clips themselves, not their mean and covariance.")
+        import numpy as np
+
+        return self.between(np.concatenate([self.points_of(side) for side in sets]))
 
     # the ground metric, by the names that users know
 
@@ -187,7 +215,20 @@ class AudioMetric(MetricEntry, ABC):
         clips = [side for side in (reference, evaluated) if not side.moments_only]
         if len({side.frames is None for side in clips}) > 1:
             raise UsageError("One set has frames and the other clip vectors; take both alike.")
-        return reference.points, evaluated.points
+        return self.points_of(reference), self.points_of(evaluated)
+
+    def points_of(self, side: EmbeddingSet) -> Array:
+        """What this metric compares of one set."""
+        return side.points
+
+    def encode_clip(self, encoder: Encoder, waveform: Tensor, sample_rate: int) -> Array:
+        """What this metric compares of one waveform."""
+        return encoder.encode(waveform, sample_rate)
+
+    @property
+    def width(self) -> int:
+        """How many numbers it compares of each clip."""
+        return self.spec.dim
 
     @final
     def embed(self, place: PathLike, *, workers: int | None = None) -> EmbeddingSet:

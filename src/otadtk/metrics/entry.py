@@ -55,6 +55,8 @@ class Measurement:
     """What a reader of the score should know, one sentence each."""
     converged: bool = True
     """Whether the score is what was asked for, to the solver's tolerance."""
+    details: tuple[str, ...] = ()
+    """Further findings for the reader, printed below the score, one line each."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """What the JSON document says of this score alone, as the metric's ``facts_schema`` has it."""
     diagnostics: OTADDiagnostics | None = None
@@ -84,6 +86,10 @@ class MetricEntry:
     higher_is_better: ClassVar[bool] = False
     unbiased: ClassVar[bool] = False
     """Whether the expected score is the same at every number of clips."""
+    has_floor: ClassVar[bool] = True
+    """Whether clips of both sets may change places."""
+    why_no_floor: ClassVar[str] = ""
+    """Why they may not, for a message."""
     has_limit: ClassVar[bool] = True
     """Whether its bias falls as 1/N, so that scores of subsets lead to that of infinitely many clips."""
     accepts: ClassVar[frozenset[Input]] = frozenset({"vectors"})
@@ -162,6 +168,25 @@ def positive_float(text: str) -> float:
     if not 0.0 < number < float("inf"):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
     return number
+
+
+def not_negative(text: str) -> float:
+    """An argparse type: 0 or a finite number above."""
+    return 0.0 if text in ("0", "0.0") else positive_float(text)
+
+
+def positive_whole(text: str) -> int:
+    """An argparse type: a whole number above 0."""
+    number = int(text) if text.isdecimal() and len(text) < 10 else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
+    return number
+
+
+def some_of(names: Sequence[str], shown: int = 5) -> str:
+    """The first few names, and how many more there are."""
+    more = f" and {len(names) - shown} more" if len(names) > shown else ""
+    return ", ".join(names[:shown]) + more
 
 
 _ALL_MEMORY = 1e18

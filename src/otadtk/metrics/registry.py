@@ -22,6 +22,13 @@ BUILT_IN = {
     "otad": "otadtk.metrics.otad:OTAD",
     "fad": "otadtk.metrics.fad:FAD",
     "kad": "otadtk.metrics.kad:KAD",
+    "prdc": "otadtk.metrics.reported.prdc:PRDC",
+    "vendi": "otadtk.metrics.reported.vendi:Vendi",
+    "kid": "otadtk.metrics.reported.kid:KID",
+    "kl": "otadtk.metrics.reported.kl:KL",
+    "is": "otadtk.metrics.reported.inception:IS",
+    "clap_score": "otadtk.metrics.reported.clap_score:ClapScore",
+    "copies": "otadtk.metrics.reported.copies:Copies",
 }
 """Every metric of this package by the name that the commands know; the first is the default."""
 DEFAULT = next(iter(BUILT_IN))

@@ -16,7 +16,7 @@ from otadtk.statistics.prices import FloatArray, SwappedPrices
 IndexArray = NDArray[np.intp]
 CountArray = NDArray[np.int64]
 
-_MARGIN = 1.3
+_MARGIN = 1.2
 """Rivals that are counted beyond those that are needed: not all of them are discoveries at last."""
 _TIE = 1e-9
 """Relative difference below which two prices are one price, computed twice."""

@@ -3,7 +3,7 @@
 The price of a clip is what it costs plus what it adds to the cost of the others: the clips that are
 near to the same few reference clips compete for these, which the cost alone does not show. It is
 computed by a fixed number of sweeps of Sinkhorn's algorithm, so that it depends on the unordered
-sets only, to the last step; ``verdicts.py`` needs that and no convergence.
+sets only, to the last step; ``judging.py`` needs that and no convergence.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ computes the distances.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +39,8 @@ class Floor:
     deviation: float
     """Standard deviation of the scores under the null."""
     p_value: float
-    """Probability of a score at least as large as the observed one if the sets were exchangeable."""
+    """Probability of a score as large as the observed one, or as small where higher is better, if
+    the sets were exchangeable."""
     replicates: int
     """Permutations that were computed."""
     seed: int
@@ -69,6 +70,10 @@ class Interval:
     without: Without = field(repr=False)
     """The scores without one and two groups of clips."""
 
+    def within(self, least: float, most: float) -> Interval:
+        """The part of the interval where scores can lie."""
+        return replace(self, low=max(self.low, least), high=min(self.high, most))
+
 
 @dataclass(frozen=True)
 class Limit:
@@ -91,6 +96,7 @@ def permutation_floor(
     replicates: int = 200,
     design: Design | None = None,
     enough: int | None = None,
+    higher_is_better: bool = False,
     seed: int = 0,
     engine: Engine,
 ) -> Floor:
@@ -99,7 +105,7 @@ def permutation_floor(
     p = (1 + #{permuted ≥ observed}) / (1 + replicates). After ``enough`` permuted scores that are
     as large as the observed one, no more are drawn, and p = enough / permutations until then
     (Besag and Clifford, Sequential Monte Carlo p-values, Biometrika 78, 1991): it is as exact, and
-    a large p is known early.
+    a large p is known early. Where ``higher_is_better``, permuted scores count that are as small.
     """
     require_at_least(replicates, 1, "replicates")
     require_at_least(seed, 0, "seed")
@@ -116,7 +122,8 @@ def permutation_floor(
         count = replicates if enough is None else _BATCH
         orders = [chosen.draw(rng) for _ in range(min(count, replicates - len(scores)))]
         scores = np.concatenate([scores, score(orders)])
-        as_large = np.flatnonzero(scores >= observed - _TIE * abs(observed))
+        beyond = observed - scores if higher_is_better else scores - observed
+        as_large = np.flatnonzero(beyond >= -_TIE * abs(observed))
         if enough is not None and len(as_large) >= enough:
             p_value = enough / (1 + int(as_large[enough - 1]))
     if p_value is None:

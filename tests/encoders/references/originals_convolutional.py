@@ -98,17 +98,19 @@ def openl3(originals: Path) -> Original:
     return shapes_of(network), embed
 
 
-def _panns(originals: Path, network_class: str) -> Original:
+def _panns(originals: Path, network_class: str, rate: int = 32_000) -> Original:
     sys.path.insert(0, str(originals))
     import panns_models
 
     build: Any = getattr(panns_models, network_class)
-    network = build(32_000, 1024, 320, 64, 50, 14_000, 527)
+    highest = 14_000 if rate == 32_000 else 8_000
+    network = build(rate, rate // 1000 * 32, rate // 100, 64, 50, highest, 527)
     seed_weights(network, keep=("spectrogram_extractor",))
 
     def embed(clip: np.ndarray) -> np.ndarray:
-        parts = windows(pad(clip, 48_000), 960_000)
-        vectors = [network(torch.from_numpy(pad(p, 10_240))[None])["embedding"] for p in parts]
+        parts = windows(pad(clip, 3 * rate // 2), 30 * rate)
+        least = 32 * rate // 100
+        vectors = [network(torch.from_numpy(pad(p, least))[None])["embedding"] for p in parts]
         lengths = np.array([len(part) for part in parts], dtype=np.float64)
         return (lengths / lengths.sum()) @ torch.cat(vectors).numpy()
 
@@ -122,6 +124,10 @@ def _panns(originals: Path, network_class: str) -> Original:
 
 def panns(originals: Path) -> Original:
     return _panns(originals, "Cnn14")
+
+
+def panns_16k(originals: Path) -> Original:
+    return _panns(originals, "Cnn14_16k", 16_000)
 
 
 def panns_wglm(originals: Path) -> Original:

@@ -50,7 +50,7 @@ def add_source_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group(SOURCE_GROUP)
     group.add_argument(
         "--frames",
-        choices=["own", "kadtk", "fadtk"],
+        choices=["own", "kadtk", "fadtk", "audioldm-eval"],
         help="compare frames, not clips (FAD, KAD): the encoder's own, or those of that tool",
     )
     group.add_argument(

@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from otadtk.cli.shared.common_options import positive_int
+from otadtk.cli.shared.metric_options import chosen_metrics
 from otadtk.errors import UsageError
+from otadtk.metrics.registry import get_metric
 
 if TYPE_CHECKING:
     from otadtk.embed import EmbeddingSet
@@ -46,9 +48,15 @@ def add_floor_options(group: argparse._ArgumentGroup) -> None:
 
 
 def check_floor_options(options: argparse.Namespace) -> None:
-    """Refuse to compute a floor and to compute none."""
+    """Refuse to compute a floor and to compute none, and one of metrics that have none."""
     if options.null is not None and options.no_null:
         raise UsageError("--null asks for a floor and --no-null for none; remove one of them.")
+    chosen = [get_metric(name) for name in chosen_metrics(options)]
+    if (options.null is not None or options.excess) and not any(m.has_floor for m in chosen):
+        flag = "--null" if options.null is not None else "--excess"
+        raise UsageError(
+            f"{flag} does nothing for {chosen[0].name}: {chosen[0].why_no_floor}; take --ci instead."
+        )
 
 
 def refuse_excess_of_twins(designs: Mapping[str, Design | None]) -> None:

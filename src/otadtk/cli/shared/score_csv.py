@@ -44,6 +44,6 @@ def append_score(evaluation: Evaluation, options: argparse.Namespace) -> None:
 def _row(evaluation: Evaluation, options: argparse.Namespace) -> list[object]:
     variant = evaluation.metric.settings_record.get("variant", "")
     _, at, tool = evaluation.metric.spec.name.partition("@")  # "@kadtk" marks frames
-    model = f"{options.model}{at}{tool}"
+    model = f"{options.model or evaluation.metric.model_name}{at}{tool}"
     inputs = [evaluation.label, model, variant, options.ref, options.eval]
     return [*inputs, evaluation.score, evaluation.seconds]

@@ -14,7 +14,7 @@ from otadtk.cli.shared.metric_options import check_source_options
 from otadtk.cli.shared.output_files import check_outputs
 
 if TYPE_CHECKING:
-    from otadtk.evaluation.run import Provenance
+    from otadtk.evaluation.run import Provenance, UsedProtocol
 
 
 def add_input_options(parser: argparse.ArgumentParser) -> None:
@@ -40,8 +40,11 @@ def check_files(
     check_source_options(options, sets)
 
 
-def provenance(options: argparse.Namespace, device: str) -> Provenance:
+def provenance(
+    options: argparse.Namespace, device: str, protocol: UsedProtocol | None = None
+) -> Provenance:
     """The provenance of a run of this command line."""
     from otadtk.evaluation.run import Provenance
 
-    return Provenance(options.command_line, getattr(options, "seed", None) or 0, device)
+    seed = getattr(options, "seed", None) or 0
+    return Provenance(options.command_line, seed, device, protocol)

@@ -206,8 +206,8 @@ def _notes(
         notes.append(
             f"epsilon = {epsilon:.4g} is so small against the costs that debiasing does nothing "
             f"(self terms {self_terms:.3g}, cross term {xy.value:.3g}): two samples of one "
-            f"distribution will score far from 0; an epsilon of the size of the costs tells sets "
-            f"apart better (--epsilon 1 --epsilon-scale median_cost)."
+            f"distribution will score far from 0; an epsilon above the costs mostly tells sets "
+            f"apart better (--epsilon 3 --epsilon-scale median_cost)."
         )
     worst = max((xy, "xy"), (xx, "xx"), (yy, "yy"), key=lambda pair: pair[0].gap)
     if compat is not None:

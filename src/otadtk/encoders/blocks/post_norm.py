@@ -1,4 +1,4 @@
-"""The post-norm transformer of wav2vec 2.0, which BEATs builds on."""
+"""The post-norm transformer of wav2vec 2.0, which BEATs builds on; RoBERTa has its layers too."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class PostNormLayer(nn.Module):
     ``scale`` above 1 is DeepNorm; 1 is the plain residual.
     """
 
-    def __init__(self, attention: SelfAttention, scale: float) -> None:
+    def __init__(self, attention: SelfAttention, scale: float, epsilon: float = 1e-5) -> None:
         super().__init__()
         self.attention = attention
-        self.attention_norm = nn.LayerNorm(DIM)
+        self.attention_norm = nn.LayerNorm(DIM, eps=epsilon)
         self.feed_forward = FeedForward(DIM, 4 * DIM)
-        self.final_norm = nn.LayerNorm(DIM)
+        self.final_norm = nn.LayerNorm(DIM, eps=epsilon)
         self._scale = scale
 
     def forward(self, x: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:

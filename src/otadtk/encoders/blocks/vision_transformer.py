@@ -89,7 +89,10 @@ class SpectrogramEncoder(Encoder):
 
     @abstractmethod
     def embed(self, energies: torch.Tensor) -> torch.Tensor:
-        """Vectors ``(n, 768)`` of normalised energies ``(n, 1024, 128)``."""
+        """Vectors ``(n, 768)`` of normalised energies ``(n, 1024, 128)``.
+
+        What a classifier sees may follow as further columns.
+        """
 
     @torch.inference_mode()
     def encode_segments(self, segments: Sequence[torch.Tensor]) -> list[Encoding]:
@@ -101,7 +104,7 @@ class SpectrogramEncoder(Encoder):
         vectors = by_shape(self._embed_waveforms, waveforms)
         counts = [min(FRAMES, kaldi_frames(len(waveform))) for waveform in waveforms]
         return [
-            Encoding(vector[None], torch.tensor([count / FRAMES]))
+            _encoding(vector[None], torch.tensor([count / FRAMES]))
             for vector, count in zip(vectors, counts, strict=True)
         ]
 
@@ -111,3 +114,8 @@ class SpectrogramEncoder(Encoder):
         energies = kaldi_filter_bank(waveforms, "hann", BANDS)[:, :FRAMES]
         energies = functional.pad(energies, (0, 0, 0, FRAMES - energies.shape[1]))
         return self.embed((energies - _MEAN) / (2.0 * _DEVIATION))
+
+
+def _encoding(columns: torch.Tensor, weights: torch.Tensor) -> Encoding:
+    seen = columns[:, _DIM:]
+    return Encoding(columns[:, :_DIM], weights, seen if seen.shape[1] > 0 else None)

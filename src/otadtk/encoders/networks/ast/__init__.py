@@ -41,6 +41,7 @@ SPEC = EncoderSpec(
     overlap_samples=240,
     shortest_tail_samples=400,
     frame_seconds=10.24,
+    classes=527,
 )
 
 SPECS = (SPEC,)

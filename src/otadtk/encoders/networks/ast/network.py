@@ -2,7 +2,7 @@
 
 ViT-Base on 16×16 patches that overlap by 6, 101 along time and 12 along frequency, with a class
 and a distillation token before them. The clip vector is the mean of all 1214 tokens, as the paper's
-package takes it.
+package takes it. The classifier sees the mean of the two leading tokens.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import final
 
 import torch
+from torch import nn
 
 from otadtk.encoders.blocks.vision_transformer import (
     BANDS,
@@ -24,6 +25,7 @@ from otadtk.encoders.checkpoints.matching import load_network
 from otadtk.encoders.spec import EncoderSpec
 
 _STRIDE = 10
+_DIM, _CLASSES, _EPSILON = 768, 527, 1e-12
 _PREFIX = "audio_spectrogram_transformer"
 _OUTSIDE_BLOCKS = {
     "leading.0": f"{_PREFIX}.embeddings.cls_token",
@@ -33,6 +35,10 @@ _OUTSIDE_BLOCKS = {
     "patches.bias": f"{_PREFIX}.embeddings.patch_embeddings.projection.bias",
     "norm.weight": f"{_PREFIX}.layernorm.weight",
     "norm.bias": f"{_PREFIX}.layernorm.bias",
+    "classifier.0.weight": "classifier.layernorm.weight",
+    "classifier.0.bias": "classifier.layernorm.bias",
+    "classifier.1.weight": "classifier.dense.weight",
+    "classifier.1.bias": "classifier.dense.bias",
 }
 _IN_BLOCK = {
     "norm1": "layernorm_before",
@@ -43,29 +49,36 @@ _IN_BLOCK = {
 }
 
 
+class AstNetwork(SpectrogramTransformer):
+    """The transformer and its classifier; the rows of the image are frequency."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            height=BANDS, width=FRAMES, stride=_STRIDE, leading_tokens=2, epsilon=_EPSILON
+        )
+        self.classifier = nn.Sequential(nn.LayerNorm(_DIM, eps=_EPSILON), nn.Linear(_DIM, _CLASSES))
+
+
 @final
 class AstEncoder(SpectrogramEncoder):
     """AST as an encoder."""
 
     def embed(self, energies: torch.Tensor) -> torch.Tensor:
-        """The mean of all tokens."""
+        """The mean of all tokens, then that of the two leading ones."""
         tokens: torch.Tensor = self.network(energies.transpose(1, 2))
-        return tokens.mean(dim=1)
+        return torch.cat([tokens.mean(dim=1), tokens[:, :2].mean(dim=1)], dim=1)
+
+    def class_logits(self, seen: torch.Tensor) -> torch.Tensor:
+        """The logits ``(n, 527)`` of means of the leading tokens."""
+        assert isinstance(self.network, AstNetwork)
+        logits: torch.Tensor = self.network.classifier(seen)
+        return logits
 
 
 def load(spec: EncoderSpec, device: torch.device, user_copy: Path | None = None) -> AstEncoder:
-    """AST with its published weights; the classifier is left out."""
-    network = load_network(
-        spec, user_copy, _network, names=_published_name, left_out=(r"classifier\..*",)
-    )
+    """AST with its published weights."""
+    network = load_network(spec, user_copy, AstNetwork, names=_published_name)
     return AstEncoder(spec, device, network)
-
-
-def _network() -> SpectrogramTransformer:
-    # the rows of the image are frequency
-    return SpectrogramTransformer(
-        height=BANDS, width=FRAMES, stride=_STRIDE, leading_tokens=2, epsilon=1e-12
-    )
 
 
 def _published_name(ours: str) -> str | Sequence[str]:

@@ -38,6 +38,32 @@ CNN14 = EncoderSpec(
     minimum_samples=48_000,
     segment_samples=960_000,
     frame_seconds=30.0,
+    classes=527,
+    layers=_LAYERS,
+)
+
+CNN14_16K = EncoderSpec(
+    name="panns_16k",
+    summary="CNN14 at 16 kHz, the encoder of audioldm_eval",
+    loader="otadtk.encoders.networks.panns.network:load",
+    sample_rate=16_000,
+    dim=2048,
+    preprocessing="panns_16k/1: soxr HQ, at least 1.5 s, windows 30 s",
+    licence="CC-BY-4.0",
+    paper="Kong et al., PANNs: Large-Scale Pretrained Audio Neural Networks, TASLP 2020",
+    citation=_CITATION,
+    training_data="AudioSet",
+    weights=(
+        WeightFile(
+            "Cnn14_16k_mAP=0.438.pth",
+            Url("https://zenodo.org/records/3987831/files/Cnn14_16k_mAP%3D0.438.pth?download=1"),
+            "sha256:e2ee543a27919542c2ea03eabaa70b24dcd4e6c8e05621de6b67a94e4c5058e6",
+        ),
+    ),
+    minimum_samples=24_000,
+    segment_samples=480_000,
+    frame_seconds=30.0,
+    classes=527,
     layers=_LAYERS,
 )
 
@@ -65,7 +91,8 @@ WAVEGRAM = EncoderSpec(
     minimum_samples=48_000,
     segment_samples=960_000,
     frame_seconds=30.0,
+    classes=527,
     layers=_LAYERS,
 )
 
-SPECS = (CNN14, WAVEGRAM)
+SPECS = (CNN14, CNN14_16K, WAVEGRAM)

@@ -1,13 +1,13 @@
 """PANNs: 14-layer convolutional networks trained on AudioSet (Kong et al., IEEE/ACM TASLP 2020).
 
-Two of the family, both at 32 kHz with a 2048-d embedding taken after the last hidden layer's ReLU:
+Three of the family, with a 2048-d embedding taken after the last hidden layer's ReLU:
 
-- CNN14 sees the log-mel spectrogram as an image: six blocks of two 3×3 convolutions, each block but
-  the last halving time and frequency.
-- Wavegram-Logmel-CNN14 learns a second image, the wavegram, from the waveform itself, and lays it
-  beside the output of the first block as 64 more channels.
+- CNN14 at 32 kHz, or in a version at 16 kHz, sees the log-mel spectrogram as an image: six blocks of
+  two 3×3 convolutions, each block but the last halving time and frequency.
+- Wavegram-Logmel-CNN14 at 32 kHz learns a second image, the wavegram, from the waveform itself, and
+  lays it beside the output of the first block as 64 more channels.
 
-Both average over frequency and add the maximum and the mean over time. That maximum makes the
+All average over frequency and add the maximum and the mean over time. That maximum makes the
 embedding depend on everything in the window, so clips are never padded to share a batch; clips
 longer than a window are cut into windows, whose embeddings are averaged by their length.
 """
@@ -28,9 +28,9 @@ from otadtk.encoders.blocks.moments import channel_moments
 from otadtk.encoders.checkpoints.matching import fused, load_network
 from otadtk.encoders.spec import Encoder, EncoderSpec, Encoding, LayeredEncoding
 
-LEAST_SAMPLES = 10_240
-"""32 hops of 10 ms: what five halvings of the time axis need to leave one step."""
-_FFT, _HOP, _BANDS = 1024, 320, 64
+LEAST_HOPS = 32
+"""What five halvings of the time axis need to leave one step."""
+_BANDS = 64
 _CHANNELS = (64, 128, 256, 512, 1024, 2048)
 _EMBEDDING, _CLASSES = 2048, 527
 _SHOWN = (2, 3, 4)
@@ -102,12 +102,14 @@ class WaveformBlock(nn.Module):
 class Cnn14(nn.Module):
     """CNN14: waveforms ``(n, samples)`` -> embeddings ``(n, 2048)``."""
 
+    fft_length, hop = 1024, 320
+    """Of the spectrogram, in samples: a hop is 10 ms."""
     beside_first_block = 0
     """Channels that join the output of the first block."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.mel_matrix = nn.Parameter(torch.empty(_FFT // 2 + 1, _BANDS))
+        self.mel_matrix = nn.Parameter(torch.empty(self.fft_length // 2 + 1, _BANDS))
         self.bn0 = nn.BatchNorm2d(_BANDS)
         inputs = (1, _CHANNELS[0] + self.beside_first_block, *_CHANNELS[1:])
         self.blocks = nn.ModuleList(
@@ -140,10 +142,17 @@ class Cnn14(nn.Module):
 
     def first_block(self, waveforms: torch.Tensor) -> torch.Tensor:
         """What the first block makes of the log-mel spectrogram ``(n, 1, frames, bands)``."""
-        log_mel = decibels(power_spectrogram(waveforms, _FFT, _HOP) @ self.mel_matrix)
+        power = power_spectrogram(waveforms, self.fft_length, self.hop)
+        log_mel = decibels(power @ self.mel_matrix)
         normed = self.bn0(log_mel.transpose(1, 2)[..., None])  # batch norm per band
         x: torch.Tensor = self.blocks[0](normed.permute(0, 3, 2, 1))
         return x
+
+
+class Cnn14At16kHz(Cnn14):
+    """CNN14 at half the rate, with windows of the same duration."""
+
+    fft_length, hop = 512, 160
 
 
 class WavegramLogmelCnn14(Cnn14):
@@ -201,21 +210,27 @@ class PannsEncoder(Encoder):
         ]
 
     def _padded(self, segments: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+        least = LEAST_HOPS * self.network.hop
         return [
-            functional.pad(segment.to(self.device), (0, max(0, LEAST_SAMPLES - len(segment))))
+            functional.pad(segment.to(self.device), (0, max(0, least - len(segment))))
             for segment in segments
         ]
 
     def _encoding(self, vector: torch.Tensor, segment: torch.Tensor) -> Encoding:
         return Encoding(vector[None], torch.tensor([len(segment) / self.spec.sample_rate]))
 
+    def class_logits(self, seen: torch.Tensor) -> torch.Tensor:
+        """The logits ``(n, 527)`` of embeddings."""
+        logits: torch.Tensor = self.network.fc_audioset(seen)
+        return logits
+
 
 def load(spec: EncoderSpec, device: torch.device, user_copy: Path | None = None) -> PannsEncoder:
-    """CNN14 or Wavegram-Logmel-CNN14, by the name of the spec, with its published weights."""
+    """The network of the spec's name, with its published weights."""
     network = load_network(
         spec,
         user_copy,
-        WavegramLogmelCnn14 if spec.name == "panns_wglm" else Cnn14,
+        _NETWORKS[spec.name],
         names=_published_name,
         left_out=_LEFT_OUT,
         inside="model",
@@ -225,6 +240,13 @@ def load(spec: EncoderSpec, device: torch.device, user_copy: Path | None = None)
             block.conv1, block.bn1 = fused(block.conv1, block.bn1), nn.Identity()
             block.conv2, block.bn2 = fused(block.conv2, block.bn2), nn.Identity()
     return PannsEncoder(spec, device, network)
+
+
+_NETWORKS: dict[str, type[Cnn14]] = {
+    "panns": Cnn14,
+    "panns_16k": Cnn14At16kHz,
+    "panns_wglm": WavegramLogmelCnn14,
+}
 
 
 def _published_name(ours: str) -> str:

@@ -156,10 +156,15 @@ class YamnetEncoder(Encoder):
             for segment in segments
         ]
 
+    def class_logits(self, seen: torch.Tensor) -> torch.Tensor:
+        """The logits ``(n, 521)`` of embedded patches."""
+        logits: torch.Tensor = self._network.classifier(seen)
+        return logits
+
     @torch.inference_mode()
     def class_scores(self, frames: torch.Tensor) -> torch.Tensor:
         """The 521 AudioSet scores ``(n, 521)`` of embedded patches; ``class_names`` names them."""
-        return torch.sigmoid(self._network.classifier(frames.to(self.device)))
+        return torch.sigmoid(self.class_logits(frames.to(self.device)))
 
 
 def _patches(waveform: torch.Tensor) -> torch.Tensor:

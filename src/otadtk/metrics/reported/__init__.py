@@ -1,0 +1,1 @@
+"""The metrics that papers report beside FAD: PRDC, Vendi Score, KID, KL, Inception Score and more."""

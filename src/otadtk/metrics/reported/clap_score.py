@@ -1,0 +1,195 @@
+"""CLAP score: how well clips fit their captions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, final
+
+from otadtk.encoders import get_spec
+from otadtk.encoders.networks.clap import SPEC as CLAP_SPEC
+from otadtk.errors import UsageError
+from otadtk.metrics.base import AudioMetric, EmbeddingOptions, PathLike
+from otadtk.metrics.entry import Measurement, Option, some_of
+from otadtk.metrics.reported.pairing import read_rows
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+    from typing_extensions import Unpack
+
+    from otadtk.adapter.network import Adapter
+    from otadtk.distances.subsets import SubsetDistance
+    from otadtk.embed import EmbeddingSet
+    from otadtk.encoders import EncoderSpec
+    from otadtk.encoders.networks.clap.text import ClapText
+    from otadtk.metrics.base import Array
+
+
+@final
+class ClapScore(AudioMetric):
+    """The mean cosine of clips and captions by CLAP; ``captions`` is a CSV of file,caption."""
+
+    name = "CLAP"
+    title = "CLAP Score"
+    citation = CLAP_SPEC.citation
+    higher_is_better = True
+    unbiased = True
+    has_floor = False
+    why_no_floor = "it compares clips with their captions, and not with other clips"
+    accepts = frozenset({"vectors", "captions"})
+    options = (
+        Option(
+            "captions",
+            help="a CSV of file,caption with the caption of every evaluated clip",
+            parse=Path,
+            metavar="CSV",
+        ),
+    )
+    facts_schema: ClassVar[Mapping[str, Any]] = {
+        "captioned": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "file": {"type": "string"},
+                    "caption": {"type": "string"},
+                    "cosine": {"type": "number"},
+                },
+                "required": ["file", "caption", "cosine"],
+                "additionalProperties": False,
+            },
+        }
+    }
+
+    def __init__(
+        self,
+        model: str = CLAP_SPEC.name,
+        *,
+        captions: PathLike | None = None,
+        variant: str | None = None,
+        adapter: Adapter | None = None,
+        adapter_checkpoint: PathLike | None = None,
+        **options: Unpack[EmbeddingOptions],
+    ) -> None:
+        super().__init__(
+            model,
+            variant=variant,
+            adapter=adapter,
+            adapter_checkpoint=adapter_checkpoint,
+            **options,
+        )
+        if self.ground.variant != "raw":
+            raise UsageError("Captions are compared with raw embeddings: use the variant raw.")
+        weights = options.get("weights")
+        self._weights = Path(weights) if weights is not None else None
+        self._table = Path(captions) if captions is not None else None
+
+    @classmethod
+    def check_options(cls, given: Mapping[str, Any]) -> None:
+        """Nothing can be scored without captions."""
+        if "captions" not in given:
+            raise UsageError("The CLAP score needs captions: --captions CSV, with file,caption.")
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """A cosine lies between −1 and 1."""
+        return -1.0, 1.0
+
+    @cached_property
+    def text(self) -> ClapText:
+        """The text half of CLAP, loaded when the first caption needs it."""
+        from otadtk.encoders.networks.clap.text import load_text
+
+        return load_text(self._weights)
+
+    def distance(self, ref: Array, test: Array) -> float:
+        """The mean cosine of the k-th caption's vector and the k-th clip's."""
+        if len(ref) != len(test):
+            raise UsageError(f"{len(ref)} captions do not fit {len(test)} clips.")
+        return float(_cosines(ref, test).mean())
+
+    def between(self, pool: Array) -> SubsetDistance:
+        """The same of the k-th rows of two subsets of a pool."""
+        return lambda i, j: self.distance(pool[i], pool[j])
+
+    def between_sets(self, sets: Sequence[EmbeddingSet]) -> SubsetDistance:
+        """The mean over the clips of the second subset: the reference does not enter."""
+        import numpy as np
+
+        known = [np.full(len(sets[0].files), np.nan)]
+        known += [self._measured(side)[1] for side in sets[1:]]
+        pooled = np.concatenate(known)
+        return lambda i, j: float(pooled[j].mean())
+
+    def encode_captions(self, captions: Sequence[str]) -> Array:
+        """The vectors of captions."""
+        return self.text.encode(captions).numpy()
+
+    def compare_sets(self, reference: EmbeddingSet, evaluated: EmbeddingSet) -> float:
+        """The mean over the evaluated clips."""
+        return float(self._measured(evaluated)[1].mean())
+
+    def measure(self, reference: EmbeddingSet, evaluated: EmbeddingSet) -> Measurement:
+        """The mean and every clip's cosine."""
+        self.points(reference, evaluated)
+        captions, cosines = self._measured(evaluated)
+        rows = zip(evaluated.files, captions, cosines.tolist(), strict=True)
+        return Measurement(
+            float(cosines.mean()),
+            facts={
+                "captioned": [
+                    {"file": str(file), "caption": caption, "cosine": cosine}
+                    for file, caption, cosine in rows
+                ]
+            },
+        )
+
+    def _measured(self, side: EmbeddingSet) -> tuple[list[str], NDArray[np.float64]]:
+        captions = self._captions_of(side.files)
+        return captions, _cosines(self.encode_captions(captions), side.vectors)
+
+    def _captions_of(self, files: Sequence[Path]) -> list[str]:
+        """The caption of each clip, in order."""
+        if self._table is None:
+            raise UsageError("The CLAP score needs captions: a CSV of file,caption.")
+        by_name: dict[str, str] = {}
+        for number, row in read_rows(self._table, ("file", "caption")):
+            if not row["caption"].strip():
+                raise UsageError(f"{self._table}, line {number}: the caption is empty.")
+            if row["file"] in by_name:
+                raise UsageError(f"{self._table}, line {number}: {row['file']} comes twice.")
+            by_name[row["file"]] = row["caption"]
+        found = [
+            next((by_name[name] for name in _names(file) if name in by_name), None)
+            for file in files
+        ]
+        missing = [str(file) for file, text in zip(files, found, strict=True) if text is None]
+        if missing:
+            raise UsageError(f"{self._table} has no caption for {some_of(missing)}.")
+        return [text for text in found if text is not None]
+
+    def _find_spec(self, model: str) -> EncoderSpec:
+        spec = get_spec(model)
+        if spec.name != CLAP_SPEC.name:
+            raise UsageError(
+                f"The CLAP score needs the encoder {CLAP_SPEC.name!r}, which knows captions; "
+                f"{spec.name!r} does not."
+            )
+        return spec
+
+
+def _names(file: Path) -> list[str]:
+    """What a table may call a file: its path or any end of it, its name, its stem."""
+    parts = file.parts
+    return [str(file), *("/".join(parts[k:]) for k in range(1, len(parts))), file.stem]
+
+
+def _cosines(captions: Array, clips: Array) -> NDArray[np.float64]:
+    import numpy as np
+
+    x, y = (np.asarray(side, dtype=np.float64) for side in (captions, clips))
+    lengths = np.linalg.norm(x, axis=1) * np.linalg.norm(y, axis=1)
+    cosines: NDArray[np.float64] = (x * y).sum(axis=1) / np.maximum(lengths, 1e-12)
+    return cosines

@@ -1,0 +1,104 @@
+"""Vendi Score: the effective number of different clips."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, final
+
+from otadtk.metrics.base import AudioMetric
+from otadtk.metrics.entry import GoldenValue, Measurement
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from otadtk.distances.subsets import SubsetDistance
+    from otadtk.embed import EmbeddingSet
+    from otadtk.metrics.base import Array
+
+_LINES = 20
+"""Groups that are printed; the JSON document has all."""
+
+
+@final
+class Vendi(AudioMetric):
+    """The Vendi Score of the evaluated set, beside that of the reference."""
+
+    name = "Vendi"
+    title = "Vendi Score"
+    citation = """@article{friedman2023vendi,
+  title   = {The {Vendi Score}: A Diversity Evaluation Metric for Machine Learning},
+  author  = {Friedman, Dan and Dieng, Adji Bousso},
+  journal = {Transactions on Machine Learning Research},
+  year    = {2023}
+}"""
+    higher_is_better = True
+    has_floor = False
+    why_no_floor = "it is a score of the evaluated set alone"
+    facts_schema: ClassVar[Mapping[str, Any]] = {
+        "vendi_groups": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {
+                    "group": {"type": "string"},
+                    "clips": {"type": "integer"},
+                    "score": {"type": "number"},
+                },
+                "required": ["group", "clips", "score"],
+                "additionalProperties": False,
+            },
+        }
+    }
+
+    def distance(self, ref: Array, test: Array) -> float:
+        """The Vendi Score of the evaluated set; the reference does not enter."""
+        from otadtk.distances.diversity import vendi_score
+
+        (points,) = self._adapted(test)
+        return vendi_score(points)
+
+    def between(self, pool: Array) -> SubsetDistance:
+        """The Vendi Score of the second of two subsets of a pool."""
+        from otadtk.distances.diversity import vendi_score
+
+        (points,) = self._adapted(pool)
+        return lambda i, j: vendi_score(points[j])
+
+    def measure(self, reference: EmbeddingSet, evaluated: EmbeddingSet) -> Measurement:
+        """The scores of both sets, and of each group of evaluated clips in a folder of its own."""
+        x, y = self.points(reference, evaluated)
+        score = self.distance(x, y)
+        groups = [
+            {"group": name, "clips": len(places), "score": self.distance(x, y[places])}
+            for name, places in _by_folder(evaluated.files).items()
+        ]
+        return Measurement(
+            score,
+            values={"evaluated": score, "reference": self.distance(y, x)},
+            details=tuple(
+                f"{found['group']}: {found['score']:.3f} effective clips of {found['clips']}"
+                for found in groups[:_LINES]
+            ),
+            facts={"vendi_groups": groups},
+        )
+
+    @classmethod
+    def define(cls, result: Mapping[str, Any], embeddings: str) -> str:
+        """The kernel."""
+        of = super().define(result, embeddings)
+        return f"{of} with the cosine as similarity".lstrip()
+
+    @classmethod
+    def golden_values(cls) -> Sequence[GoldenValue]:
+        """One value; the tests derive it by other means."""
+        from otadtk.distances.diversity import vendi_score
+
+        return (GoldenValue("Vendi", 2.59703517, lambda x, y: vendi_score(y)),)
+
+
+def _by_folder(files: Sequence[Path]) -> dict[str, list[int]]:
+    """The places of the clips of each folder, if there are two folders at least."""
+    folders: dict[str, list[int]] = {}
+    for place, file in enumerate(files):
+        folders.setdefault(str(file.parent), []).append(place)
+    return dict(sorted(folders.items())) if len(folders) > 1 else {}

@@ -1,0 +1,236 @@
+"""Protocols: their files, what the commands make of them, and the tools that they follow."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pytest
+import soundfile
+import torch
+
+from otadtk.audio.decode import AudioReader
+from otadtk.audio.reading import Reading, sinc
+from otadtk.cli.methods import main as methods
+from otadtk.cli.protocols import main as protocols
+from otadtk.cli.score import main
+from otadtk.documents.schema import document_schema
+from otadtk.encoders import get_spec
+from otadtk.encoders.checkpoints import matching
+from otadtk.encoders.spec import with_reading
+from otadtk.errors import UsageError
+from otadtk.evaluation.protocols.protocol import load_protocol, protocol_names
+from tests.encoders.seeded_checkpoints import official_tensors
+from tests.references.table_clips import write_clips
+
+TABLES = json.loads((Path(__file__).parents[1] / "references" / "tables.json").read_text())
+OWN = """
+[protocol]
+title = What we report
+version = 3
+quirks =
+    Clips are cut
+    after a second.
+
+[audio]
+most_seconds = 1
+
+[Distance]
+metric = fad
+model = logmel
+
+[Near]
+metric = prdc
+model = logmel
+neighbours = 3
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path) -> Path:
+    path = tmp_path / "ours.ini"
+    path.write_text(OWN)
+    return path
+
+
+class TestFiles:
+    def test_those_of_the_package(self, capsys: pytest.CaptureFixture[str]) -> None:
+        names = protocol_names()
+        assert {"otad-paper", "fadtk", "kadtk", "audioldm-eval", "av-benchmark"} <= set(names)
+        assert "stable-audio-metrics" in names
+        assert protocols(["list"]) == 0
+        out = capsys.readouterr().out
+        for name in names:
+            protocol = load_protocol(name)
+            assert f"{name} (version {protocol.version})" in out
+            assert protocol.quirks
+            assert all(remark.endswith(".") for remark in protocol.quirks)
+
+    def test_show(self, own: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        assert protocols(["show", "audioldm-eval"]) == 0
+        assert "kl_epsilon = 1e-6" in capsys.readouterr().out
+        assert protocols(["show", str(own)]) == 0
+        assert capsys.readouterr().out.strip() == OWN.strip()
+        assert protocols(["show", "nonsense"]) == 2
+        assert "is no protocol: choose from audioldm-eval" in capsys.readouterr().err
+
+    @pytest.mark.parametrize(
+        ("before", "after", "message"),
+        [
+            ("[protocol]", "[other]", r"no section \[protocol\]"),
+            ("version = 3\n", "", "says no version"),
+            ("metric = fad\n", "", "no metric is named"),
+            ("model = logmel\n\n", "\n", "no model is named"),
+            ("neighbours = 3", "neighbours = many", "neighbours = many is wrong"),
+            ("neighbours = 3", "bandwidth = 3", "'bandwidth' is unknown"),
+            ("most_seconds = 1", "most_seconds = long", "most_seconds must be a number"),
+            ("most_seconds = 1", "channels = last", "channels must be one of mean, first"),
+            ("metric = prdc", "metric = fid", "'fid' is no metric"),
+            ("[audio]", "[audio", "cannot be read"),
+        ],
+    )
+    def test_bad_ones(self, own: Path, before: str, after: str, message: str) -> None:
+        own.write_text(OWN.replace(before, after, 1))
+        with pytest.raises(UsageError, match=message):
+            load_protocol(str(own))
+
+
+class TestCommand:
+    def test_the_document_names_it(
+        self,
+        own: Path,
+        folders: tuple[Path, Path],
+        tmp_path: Path,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        file = tmp_path / "run.json"
+        arguments = ["--protocol", str(own), *map(str, folders), "--json", str(file)]
+        assert main(arguments) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert lines[0].startswith("Distance (FAD of logmel): ")
+        assert "Near (PRDC of logmel): coverage " in "\n".join(lines)
+        document = json.loads(file.read_text())
+        jsonschema.validate(document, document_schema())
+        made = document["provenance"]["protocol"]
+        assert (made["name"], made["version"], made["changed"]) == ("ours", "3", [])
+        first = document["results"][0]
+        assert first["entry"] == "Distance"
+        assert "at most 1 s" in first["model"]["preprocessing"]
+        assert methods([str(file)]) == 0
+        assert "follow the protocol ours, version 3." in capsys.readouterr().out
+        assert main([*arguments, "--neighbours", "4"]) == 0
+        made = json.loads(file.read_text())["provenance"]["protocol"]
+        assert (made["name"], made["changed"]) == ("changed from ours", ["--neighbours"])
+
+    @pytest.mark.parametrize(
+        ("extra", "message"),
+        [
+            (["--metrics", "fad"], "--metrics does not go with --protocol"),
+            (["--variant", "raw"], "--variant does not go with --protocol"),
+            (["--bandwidth", "3"], "--bandwidth belongs to KAD"),
+            (["--audit-only"], "--audit-only does not go with --protocol"),
+            (["--results", "Far"], "has no result 'Far'; choose from Distance, Near"),
+        ],
+    )
+    def test_what_does_not_fit(
+        self,
+        own: Path,
+        folders: tuple[Path, Path],
+        extra: list[str],
+        message: str,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        assert main(["--protocol", str(own), *map(str, folders), *extra]) == 2
+        assert message in capsys.readouterr().err
+
+    def test_an_encoder_that_is_not_there(
+        self, own: Path, folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        own.write_text(OWN.replace("model = logmel\n\n", "model = absent\n\n"))
+        assert main(["--protocol", str(own), *map(str, folders)]) == 2
+        err = capsys.readouterr().err
+        assert "needs the encoder 'absent' for Distance" in err
+        assert "--results Near leaves it out" in err
+        assert main(["--protocol", str(own), *map(str, folders), "--results", "Near"]) == 0
+        assert main(["logmel", *map(str, folders), "--results", "Near"]) == 2
+
+
+class TestReading:
+    def test_steps(self, tmp_path: Path) -> None:
+        path = tmp_path / "clip.wav"
+        left = np.linspace(0.0, 0.5, 800, dtype=np.float32)
+        soundfile.write(path, np.stack([left, -left], axis=1), 8_000, "FLOAT")
+
+        def read(**steps: object) -> np.ndarray:
+            return np.concatenate(list(AudioReader(path, 8_000, Reading(**steps))))  # type: ignore[arg-type]
+
+        assert read(channels="first") == pytest.approx(left)
+        assert read(remove_mean=True, channels="first") == pytest.approx(left - left.mean())
+        assert np.abs(read(channels="first", peak_db=-6.0)).max() == pytest.approx(10 ** (-0.3))
+        padded = read(channels="first", least_seconds=0.2)
+        assert len(padded) == 1_600
+        assert not padded[800:].any()
+        assert read(channels="first", most_seconds=0.05) == pytest.approx(left[:400])
+
+    def test_a_silent_clip_has_no_peak(self, tmp_path: Path) -> None:
+        from otadtk.errors import AudioError
+
+        soundfile.write(tmp_path / "clip.wav", np.zeros(800), 8_000)
+        with pytest.raises(AudioError, match="silent"):
+            list(AudioReader(tmp_path / "clip.wav", 8_000, Reading(peak_db=-1.0)))
+
+    def test_sinc_keeps_a_tone(self) -> None:
+        time = np.arange(22_050) / 22_050
+        found = sinc(np.sin(2 * np.pi * 440 * time).astype(np.float32), 22_050, 16_000)
+        expected = np.sin(2 * np.pi * 440 * np.arange(16_000) / 16_000)
+        assert len(found) == 16_000
+        assert found[200:-200] == pytest.approx(expected[200:-200], abs=2e-3)
+
+    def test_another_reading_has_another_fingerprint(self) -> None:
+        spec = get_spec("yamnet")
+        assert with_reading(spec, Reading()) is spec
+        assert with_reading(spec, Reading(channels="first")).fingerprint != spec.fingerprint
+
+
+@pytest.fixture
+def seeded_networks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every network is loaded with seeded weights, as the tools' own were."""
+    monkeypatch.setattr(
+        matching.weights, "load_converted", lambda name, _, convert, __: convert({"": Path(name)})
+    )
+    monkeypatch.setattr(matching, "table_inside", lambda path, _: official_tensors(str(path)))
+    torch.set_num_threads(1)
+
+
+@pytest.mark.usefixtures("seeded_networks")
+def test_equals_the_tools(tmp_path: Path) -> None:
+    """Within 1e-3, on clips of other rates, with two channels, an offset, or shorter than 2 s."""
+    sides = write_clips(tmp_path)
+    names = {
+        "audioldm-eval": {
+            "FD": "fd",
+            "KL": "kl_softmax",
+            "KL-sigmoid": "kl_sigmoid",
+            "IS": "is",
+            "KID": "kid",
+            "FAD": "fad",
+        },
+        "av-benchmark": {
+            "FD-VGG": "fad",
+            "FD-PANN": "fd",
+            "KL-PANNS-softmax": "kl_softmax",
+            "ISC-PANNS": "is",
+        },
+    }
+    for name, results in names.items():
+        file = tmp_path / f"{name}.json"
+        chosen = ["--results", ",".join(results)]
+        assert main(["--protocol", name, *map(str, sides), *chosen, "--json", str(file), "-q"]) == 0
+        document = json.loads(file.read_text())
+        found = {results[r["entry"]]: r["score"] for r in document["results"]}
+        known = TABLES[name]
+        assert found == pytest.approx({key: known[key] for key in found}, rel=1e-3), name
+        deviations = [r["values"]["deviation"] for r in document["results"] if r["metric"] == "IS"]
+        assert deviations == [pytest.approx(known["is_deviation"], rel=1e-3)]

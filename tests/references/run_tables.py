@@ -1,0 +1,163 @@
+"""Writes as JSON what audioldm_eval or av-benchmark itself computes of the clips in table_clips.py.
+
+    python tests/references/run_tables.py FOLDER_OF_THE_TOOL audioldm_eval|av_bench OUTPUT.json
+
+The tool's own code reads the audio, runs the networks and computes the metrics. Replaced is only
+what cannot be had everywhere: the weights are seeded, files are decoded by soundfile, and imported
+packages that this needs nothing of are empty. torchaudio, torchlibrosa and torchvggish 0.2 must be
+there. FD in 2048 dimensions takes minutes, so it comes last and the file is written before it.
+"""
+
+import json
+import os
+import sys
+import tempfile
+import types
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+import soundfile
+import torch
+
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "encoders" / "references"), sys.argv[1]]
+from seeded import state  # noqa: E402
+from table_clips import write_clips  # noqa: E402
+
+TOOL, OUTPUT = sys.argv[2], Path(sys.argv[3])
+for unused in ("skimage", "torchvision", "pytorchvideo", "ssr_eval", "resampy"):
+    for name in (unused, f"{unused}.data", f"{unused}.data.clip_sampling", f"{unused}.transforms"):
+        sys.modules[name] = mock.MagicMock()
+    sys.modules[f"{unused}.transforms.v2"] = mock.MagicMock()
+package = types.ModuleType(TOOL)  # without its __init__, which imports every network
+package.__path__ = [str(Path(sys.argv[1]) / TOOL)]
+sys.modules[TOOL] = package
+sys.modules["torchaudio._extension"] = mock.MagicMock()  # its resampler needs no library
+torch.ops.torchaudio = mock.MagicMock()
+import torchaudio  # noqa: E402
+
+
+def load(path, **_):
+    samples, rate = soundfile.read(path, dtype="float32", always_2d=True)
+    return torch.from_numpy(samples.T.copy()), rate
+
+
+torchaudio.load = load
+values = {}
+
+
+def note(**found):
+    values.update({name: float(value) for name, value in found.items()})
+    OUTPUT.write_text(json.dumps({TOOL: values}, indent=1) + "\n")
+    print(found, flush=True)
+
+
+def seed_weights(network, keep=()):
+    own = network.state_dict()
+    shapes = {name: tuple(value.shape) for name, value in own.items()}
+    seeded = {name: torch.from_numpy(np.asarray(v)) for name, v in state(shapes).items()}
+    kept = {name: value for name, value in own.items() if any(k in name for k in keep)}
+    network.load_state_dict({**seeded, **kept})
+    return network.eval()
+
+
+def cnn14(network_class):
+    with (
+        mock.patch.object(torch.nn.Module, "load_state_dict"),
+        mock.patch("torch.load", return_value={"model": {}}),
+        mock.patch("os.system"),
+        mock.patch("os.makedirs"),
+    ):
+        network = network_class(["2048", "logits"], 16000, 512, 160, 64, 50, 8000, 527)
+    return seed_weights(network, keep=("spectrogram_extractor",))
+
+
+def audioldm_eval(reference, evaluated):
+    from audioldm_eval.datasets.load_mel import WaveDataset
+    from audioldm_eval.feature_extractors.panns.models import Cnn14
+    from audioldm_eval.metrics.fad import FrechetAudioDistance
+    from audioldm_eval.metrics.fid import calculate_fid
+    from audioldm_eval.metrics.isc import calculate_isc
+    from audioldm_eval.metrics.kid import calculate_kid
+    from audioldm_eval.metrics.kl import calculate_kl
+    from torchvggish.torchvggish import _vgg
+    from torchvggish.vggish_input import waveform_to_examples
+
+    network = cnn14(Cnn14)
+    dictionaries = []
+    for folder in (evaluated, reference):  # the tool takes the generated set first
+        rows, names = [], []
+        for waveform, name in (WaveDataset(str(folder), 16000)[k] for k in range(12)):
+            with torch.no_grad():
+                rows.append(network(waveform))
+            names.append(name)
+        found = {key: torch.cat([row[key] for row in rows]) for key in rows[0]}
+        dictionaries.append({**found, "file_path_": names})
+    kl = calculate_kl(*dictionaries, "logits", True)[0]
+    note(
+        kl_softmax=kl["kullback_leibler_divergence_softmax"],
+        kl_sigmoid=kl["kullback_leibler_divergence_sigmoid"],
+    )
+    score = calculate_isc(dictionaries[0], "logits", 2020, True, 10)
+    note(**{"is": score["inception_score_mean"], "is_deviation": score["inception_score_std"]})
+    kid = calculate_kid(*dictionaries, 100, 1000, 3, None, 1, 2020, "2048")
+    note(kid=kid["kernel_inception_distance_mean"])
+
+    class Vggish(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            inner = seed_weights(_vgg())
+            self.features, self.embeddings, self.device = inner.features, inner.embeddings, "cpu"
+            self.inner = inner
+
+        def forward(self, audio, rate):
+            self.inner.embeddings = self.embeddings
+            examples = waveform_to_examples(audio, rate)
+            return self.inner(torch.as_tensor(examples).float().reshape(-1, 1, 96, 64))
+
+    with (
+        mock.patch("torch.hub.load", lambda *_: Vggish()),
+        mock.patch("audioldm_eval.metrics.fad.DataLoader", in_turn),
+    ):
+        distance = FrechetAudioDistance()
+        note(fad=distance.score(str(evaluated), str(reference))["frechet_audio_distance"])
+    note(fd=calculate_fid(*dictionaries, "2048")["frechet_distance"])
+
+
+def in_turn(dataset, **_):
+    """Stands for a DataLoader of batches of one, without processes."""
+    return [(dataset[k][0][None], dataset[k][1]) for k in range(len(dataset))]
+
+
+def av_bench(reference, evaluated):
+    from av_bench.data.audio_dataset import AudioDataset
+    from av_bench.metrics.fad import compute_fd
+    from av_bench.metrics.isc import compute_isc
+    from av_bench.metrics.kl import compute_kl
+    from av_bench.panns.models import Cnn14
+    from av_bench.vggish.vggish import VGGish
+
+    network = cnn14(Cnn14)
+    vggish = seed_weights(VGGish(torch.device("cpu"), pretrained=False, postprocess=False))
+    sides = []
+    for folder in (evaluated, reference):
+        dataset = AudioDataset(sorted(folder.glob("*.wav")), 8.0, 16000)
+        with torch.no_grad():
+            waves = [dataset[k][0] for k in range(len(dataset))]
+            rows = [network(wave.float()) for wave in waves]
+            frames = torch.cat([vggish(wave.float())[0] for wave in waves])
+        sides.append(({k: torch.cat([row[k] for row in rows]) for k in rows[0]}, frames))
+    (generated, frames), (real, real_frames) = sides
+    kl = compute_kl([generated["logits"]], real["logits"])
+    note(kl_softmax=kl["kl_softmax"], kl_sigmoid=kl["kl_sigmoid"])
+    score = compute_isc(generated, "logits", 2020, True, 10)
+    note(**{"is": score["inception_score_mean"], "is_deviation": score["inception_score_std"]})
+    note(fad=compute_fd(frames.numpy(), real_frames.numpy()))
+    note(fd=compute_fd(generated["2048"].numpy(), real["2048"].numpy()))
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as work:
+        os.environ["HOME"] = work
+        {"audioldm_eval": audioldm_eval, "av_bench": av_bench}[TOOL](*write_clips(Path(work)))

@@ -1,0 +1,32 @@
+"""Two folders of clips of equal names, on which protocols are compared with the tools they name."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import soundfile
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "encoders" / "references"))
+from seeded import clip  # type: ignore[import-not-found]
+
+KINDS = ("noise", "voice", "clicks", "saw", "bassoon")
+CLIPS = 12
+
+
+def write_clips(folder: Path) -> tuple[Path, Path]:
+    """A reference and an evaluated folder: other rates, two channels, an offset, short clips."""
+    sides = folder / "reference", folder / "evaluated"
+    for number, side in enumerate(sides):
+        side.mkdir(parents=True, exist_ok=True)
+        for k in range(CLIPS):
+            rate = (16_000, 22_050, 44_100)[k % 3]
+            samples = round(rate * (1.6 + 0.13 * ((5 * k) % 7)))
+            wave = clip(KINDS[(k + number) % len(KINDS)], samples, rate)
+            wave = wave * (0.5 + 0.04 * k) + 0.01 * (k % 4)
+            if k % 2:
+                other = clip(KINDS[(k + 2) % len(KINDS)], samples, rate)
+                wave = np.stack([wave, 0.3 * other], axis=1)
+            soundfile.write(side / f"{k:02d}.wav", np.clip(wave, -1.0, 1.0), rate, "PCM_16")
+    return sides
