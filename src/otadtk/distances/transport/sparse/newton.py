@@ -175,7 +175,8 @@ class SparsePlan(Plan):
             off = tiles.rows[rows[tail]] + tiles.columns[columns[tail]]
             unpaid = float(data[tail] @ off)
             relative = np.minimum(off / dual.epsilon, _LARGEST_EXPONENT)
-            dropped += float(data[tail] @ (relative * np.exp(relative)))  # above e^z − 1, and faster
+            # z e^z is above e^z − 1, and faster
+            dropped += float(data[tail] @ (relative * np.exp(relative)))
         self.sums = PlanSums(
             rows=group_sums(rows, data, n),
             columns=group_sums(columns, data, m),
