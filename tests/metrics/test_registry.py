@@ -92,7 +92,10 @@ class TestPlugIn:
         assert near["values"]["square"] == pytest.approx(near["score"] ** 2)
         assert methods([str(file)]) == 0
         text = capsys.readouterr().out
-        assert re.search(r"\(NEAR\) \[near2026\] is 0\.\S+ \(near\) and \S+ \(square\)\.", text)
+        assert re.search(
+            r"\(NEAR\) \[near2026\] is 0\.\S+ \(near\) and \S+ \(square\) \(higher is better\)\.",
+            text,
+        )
         assert "@misc{near2026" in text
         assert (
             compare(["logmel", *arguments[:1], *arguments[:2], "--near", "--json", str(file)]) == 0
