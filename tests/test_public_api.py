@@ -5,7 +5,9 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 import otadtk
@@ -74,4 +76,21 @@ def test_light_commands_import_nothing_heavy(code: str) -> None:
     check = "import sys; heavy = {'torch', 'scipy', 'numpy', 'soundfile'} & set(sys.modules)"
     program = f"{code}\n{check}\nassert not heavy, heavy"
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+
+
+def test_a_smooth_score_with_its_floor_needs_no_scipy(tmp_path: Path) -> None:
+    """Which takes as long to import as the whole run of a few dozen clips."""
+    rng = np.random.default_rng(0)
+    for name in ("x.npy", "y.npy"):
+        np.save(tmp_path / name, rng.normal(size=(30, 4)))
+    program = """
+import sys
+from otadtk.cli.score import main
+assert main(["given", *sys.argv[1:], "--epsilon", "10", "--null", "9"]) == 0
+heavy = {"scipy", "ot", "jsonschema", "jinja2"} & set(sys.modules)
+assert not heavy, heavy
+"""
+    sets = [str(tmp_path / name) for name in ("x.npy", "y.npy")]
+    run = subprocess.run([sys.executable, "-c", program, *sets], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr

@@ -8,7 +8,11 @@ import pytest
 from otadtk.distances.neighbours import nearest_within, usual_nearest_distance
 
 
-def test_nearest_within_equals_all_pairs(rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("direct", [0, 1 << 18])
+def test_nearest_within_equals_all_pairs(
+    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, direct: int
+) -> None:
+    monkeypatch.setattr("otadtk.distances.neighbours._FEW_PAIRS", direct)
     x = rng.normal(size=(300, 40)).astype(np.float32)
     y = np.concatenate([x[:20] + 0.01 * rng.normal(size=(20, 40)), rng.normal(size=(50, 40))])
     y = y.astype(np.float32)

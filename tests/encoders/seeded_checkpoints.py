@@ -15,6 +15,7 @@ import torch
 from otadtk.encoders import Encoder, EncoderSpec, get_spec, load_encoder
 from otadtk.weights import digest_of
 from tests.encoders.references import seeded
+from tests.encoders.tensorflow_bundles import write_bundle
 
 REFERENCES = Path(__file__).parent / "references"
 BEATS_CONFIGURATION = json.loads((REFERENCES / "beats_configuration.json").read_text())
@@ -30,14 +31,23 @@ def official_tensors(name: str) -> dict[str, torch.Tensor]:
 
 
 def write_checkpoint(name: str, tensors: dict[str, Any], folder: Path) -> Path:
-    """The tensors in a file like the published one of that encoder."""
+    """The tensors in a file like the published one of that encoder, or in a folder of several."""
     path = folder / get_spec(name).weights[0].name
+    if name == "musicnn":
+        index, data = write_bundle(folder, {key: t.numpy() for key, t in tensors.items()})
+        for written, file in zip((index, data), get_spec(name).weights, strict=True):
+            written.rename(folder / file.name)
+        return folder
     if path.suffix == ".safetensors":
         from safetensors.torch import save_file
 
         save_file(tensors, path)
     elif name.startswith("panns"):
         torch.save({"iteration": 1, "model": tensors}, path)
+    elif name == "whisper":
+        torch.save({"dims": {"n_mels": 80}, "model_state_dict": tensors}, path)
+    elif name.startswith("cdpam"):
+        torch.save({"epochs": 1, "state": tensors}, path)
     elif name == "beats":
         torch.save({"cfg": BEATS_CONFIGURATION, "model": tensors}, path)
     else:
@@ -46,10 +56,13 @@ def write_checkpoint(name: str, tensors: dict[str, Any], folder: Path) -> Path:
 
 
 def spec_of(name: str, path: Path) -> EncoderSpec:
-    """The spec of an encoder whose published file is the one at ``path``."""
+    """The spec of an encoder whose published files are at ``path``."""
     spec = get_spec(name)
-    file = dataclasses.replace(spec.weights[0], digest=digest_of(path))
-    return dataclasses.replace(spec, weights=(file,))
+    files = tuple(
+        dataclasses.replace(file, digest=digest_of(path / file.name if path.is_dir() else path))
+        for file in spec.weights
+    )
+    return dataclasses.replace(spec, weights=files)
 
 
 def build(name: str, folder: Path) -> Encoder:

@@ -92,10 +92,8 @@ class TestPlugIn:
         assert near["values"]["square"] == pytest.approx(near["score"] ** 2)
         assert methods([str(file)]) == 0
         text = capsys.readouterr().out
-        assert re.search(
-            r"\(NEAR\) \[near2026\] is 0\.\S+ \(near\) and \S+ \(square\) \(higher is better\)\.",
-            text,
-        )
+        numbers = r"0\.\S+ \(near\) and \S+ \(square\) \(higher is better\)"
+        assert re.search(rf"\(NEAR\) \[near2026\] is {numbers}\.", text)
         assert "@misc{near2026" in text
         assert (
             compare(["logmel", *arguments[:1], *arguments[:2], "--near", "--json", str(file)]) == 0

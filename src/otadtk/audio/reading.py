@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Literal
 
 from otadtk.errors import AudioError
 
-Samples = NDArray[np.float32]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Samples = NDArray[np.float32]
+
 _ZEROS = 6
 """Zero crossings of torchaudio's sinc on each side."""
 _ROLLOFF = 0.99
@@ -62,6 +64,8 @@ class Reading:
 
     def at_rate(self, clip: Samples, rate: int, wanted: int) -> Samples:
         """A whole mono clip as the encoder gets it."""
+        import numpy as np
+
         if self.remove_mean:
             clip = clip - clip.mean()
         if self.peak_db is not None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from otadtk.cli.shared.common_options import add_version
 from otadtk.cli.shared.execute import EXIT_CODES, execute
+
+if TYPE_CHECKING:
+    from otadtk.encoders import EncoderSpec
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -27,6 +30,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--fetch", nargs="+", metavar="MODEL", help="download the weights of these encoders"
     )
+    parser.add_argument(
+        "--verify",
+        nargs="+",
+        metavar="MODEL",
+        help="compare the FAD of these encoders with scores that fadtk published (84 MB, once)",
+    )
     add_version(parser)
     return parser
 
@@ -38,6 +47,9 @@ def _run(options: argparse.Namespace) -> None:
         return
     if options.check:
         _check()
+        return
+    if options.verify:
+        _verify(options.verify)
         return
     rows = _rows()
     if options.json:
@@ -54,6 +66,7 @@ def _print_table(rows: Sequence[dict[str, Any]]) -> None:
         "licence",
         "commercial",
         "weights",
+        "proof",
         "adapters",
         "summary",
         "training_data",
@@ -88,6 +101,37 @@ def _check() -> None:
         raise WeightsError(f"{bad} weight file(s) are damaged or not the published ones.")
 
 
+def _verify(names: Sequence[str]) -> None:
+    """Compare encoders with published scores; the command fails if one deviates."""
+    from otadtk.device import resolve_device
+    from otadtk.encoders import get_spec
+    from otadtk.errors import WeightsError
+    from otadtk.evaluation.verify import verify
+
+    failed = []
+    for spec in [get_spec(name) for name in names]:
+        if not spec.published_scores:
+            print(f"{spec.name}: unverified: no scores are published for it")
+            continue
+        found = verify(spec, resolve_device(None))
+        rows = zip(found.clips, found.ours, found.published, found.deviations, strict=True)
+        for clip, ours, published, deviation in rows:
+            print(f"  {clip:<12} {ours:10.4g} here {published:10.4g} published {deviation:7.2%}")
+        print(f"{spec.name}: {found.summary}", flush=True)
+        failed += [] if found.passed else [spec.name]
+    if failed:
+        raise WeightsError(f"{', '.join(failed)}: the scores are not the published ones.")
+
+
+def _proof(spec: EncoderSpec) -> str:
+    """What shows that an encoder with its published weights is the original."""
+    if not spec.weights:
+        return "none needed"
+    proofs = ["original"] if spec.compared_with_original else []
+    proofs += ["--verify"] if spec.published_scores else []
+    return ", ".join(proofs) or "unverified"
+
+
 def _fetch(name: str) -> None:
     """Download an encoder's weights unless they are on this machine."""
     from otadtk.encoders import get_encoder, get_spec
@@ -108,7 +152,7 @@ def _rows() -> list[dict[str, Any]]:
     for name in list_models():
         if name in plug_ins():  # not imported for a listing
             point = plug_ins()[name]
-            fields = ("dim", "rate", "licence", "commercial", "weights", "adapters")
+            fields = ("dim", "rate", "licence", "commercial", "weights", "proof", "adapters")
             unknown = dict.fromkeys((*fields, "paper", "training_data"), "?")
             rows.append({"name": name, **unknown, "summary": f"plug-in: {point.value}"})
             continue
@@ -129,6 +173,7 @@ def _rows() -> list[dict[str, Any]]:
                 "commercial": "yes" if spec.commercial_use else "no",
                 "weights": weights,
                 "weights_path": str(path) if path is not None and spec.weights else None,
+                "proof": _proof(spec),
                 "adapters": " ".join(known_variants(spec.name)) or "-",
                 "summary": spec.summary,
                 "commercial_use": spec.commercial_use,

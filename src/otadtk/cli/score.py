@@ -35,6 +35,7 @@ from otadtk.cli.shared.protocol_options import (
     take_protocol,
     used_protocol,
 )
+from otadtk.cli.shared.quality_option import add_quality_option, check_quality, with_quality
 from otadtk.cli.shared.report_options import (
     add_report_options,
     check_report_options,
@@ -140,6 +141,7 @@ def _parser(*, protocol: bool = False) -> argparse.ArgumentParser:
         "--diag-out", type=Path, metavar="CSV", help="write cost, p, q and verdict of every clip"
     )
     clips.add_argument("--indiv", type=Path, metavar="CSV", help="the same, sorted by cost")
+    add_quality_option(clips)
     add_report_options(parser)
     scores = parser.add_argument_group("scores")
     scores.add_argument("--csv", type=Path, metavar="CSV", help="append each score as one row")
@@ -213,10 +215,11 @@ def _score(options: argparse.Namespace, engine: Engine, protocol: Protocol | Non
             groups=known_groups(options.groups, reference, other),
             seed=options.seed or 0,
         )
-        evaluations.append(evaluation)
         _explain(evaluation, strict=options.strict)
         if options.json != "-":
             print(evaluation.headline(), *evaluation.details(), sep="\n  ", flush=True)
+        evaluation = with_quality(evaluation, options)
+        evaluations.append(evaluation)
         if options.csv is not None:
             append_score(evaluation, options)
         if options.labels is not None and options.json != "-":
@@ -272,6 +275,7 @@ def _check_combination(options: argparse.Namespace) -> None:
     if options.only_bad and not options.diagnose:
         raise UsageError("--only-bad belongs to --diagnose; remove it or add --diagnose.")
     check_report_options(options)
+    check_quality(options, judged=judged)
 
 
 def _explain(evaluation: Evaluation, *, strict: bool) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import torch
-from scipy.linalg import LinAlgError, eigvalsh
 from torch import Tensor
 
 from otadtk.distances.arrays import FloatArray
@@ -43,6 +42,8 @@ def _overlap(first: Moments, second: Moments) -> float:
     """The trace of (Σ₁Σ₂)^½."""
     many = first.dimension > _DIRECT_UP_TO
     if first.covariance is not None and second.covariance is not None and many:
+        from scipy.linalg import LinAlgError, eigvalsh  # slow to import, and transport needs none
+
         try:  # type 2: the eigenvalues of Σ₁Σ₂, which are those of Lᵀ Σ₁ L with Σ₂ = L Lᵀ
             squares = eigvalsh(first.covariance, second.covariance, type=2, driver="gv")
         except LinAlgError:  # Σ₂ is singular

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg.blas import dsyrk
 from torch import Tensor
 
 from otadtk.distances.arrays import FloatArray
@@ -124,6 +123,8 @@ def _covariance(array: FloatArray, mean: FloatArray) -> FloatArray:
     for start in range(0, n, _CHUNK):
         part = array[start : start + _CHUNK]
         centred = np.subtract(part, mean, out=buffer[: len(part)])
+        from scipy.linalg.blas import dsyrk  # slow to import, and transport needs none of it
+
         covariance = dsyrk(
             1.0 / (n - 1.0), centred.T, beta=1.0, c=covariance, lower=1, overwrite_c=1
         )

@@ -13,6 +13,8 @@ _DIRECTIONS = 16
 _CANDIDATES = 16
 _SAMPLE = 512
 _ROUNDING = 1e-6
+_FEW_PAIRS = 1 << 18
+"""So many are compared directly."""
 
 
 def usual_nearest_distance(x: Vectors) -> float:
@@ -33,23 +35,32 @@ def nearest_within(x: Vectors, y: Vectors, radius: float) -> Iterator[tuple[int,
     An orthogonal projection never lengthens a distance, so a tree over a few directions finds the
     candidates of 50,000 vectors in seconds; the full vectors decide. Equal vectors are always found.
     """
-    from scipy.spatial import cKDTree
-
     if len(x) == 0 or len(y) == 0:
         return
     centre = x.mean(axis=0)
     x, y = x - centre, y - centre
-    directions = np.eye(x.shape[1])
-    if x.shape[1] > _DIRECTIONS:  # those in which the vectors vary most
-        directions = np.linalg.eigh(x.T.astype(np.float64) @ x)[1][:, -_DIRECTIONS:]
     scale = float(np.sqrt(np.square(x).sum(axis=1).mean() + np.square(y).sum(axis=1).mean()))
     radius = max(radius, _ROUNDING * scale)
-    tree = cKDTree(x @ directions)
     candidates = min(_CANDIDATES, len(x))
-    _, found = tree.query(y @ directions, k=candidates, distance_upper_bound=radius)
-    found = np.reshape(found, (len(y), candidates))
+    if len(x) * len(y) <= _FEW_PAIRS:
+        squares = np.square(x).sum(axis=1) - 2.0 * (y @ x.T)  # but for ‖y‖², the same in a row
+        found = np.argpartition(squares, candidates - 1, axis=1)[:, :candidates]
+    else:
+        found = _in_tree(x, y, radius, candidates)
     for j in np.flatnonzero(found[:, 0] < len(x)):
         near = found[j][found[j] < len(x)]
         distances = np.linalg.norm(x[near] - y[j], axis=1)
         if distances.min() < radius:
             yield int(j), int(near[distances.argmin()]), float(distances.min())
+
+
+def _in_tree(x: Vectors, y: Vectors, radius: float, candidates: int) -> NDArray[np.intp]:
+    """Places of the nearest projections of x to each y; len(x) where there are fewer in the radius."""
+    from scipy.spatial import cKDTree  # slow to import, and few vectors need none of it
+
+    directions = np.eye(x.shape[1])
+    if x.shape[1] > _DIRECTIONS:  # those in which the vectors vary most
+        directions = np.linalg.eigh(x.T.astype(np.float64) @ x)[1][:, -_DIRECTIONS:]
+    tree = cKDTree(x @ directions)
+    _, found = tree.query(y @ directions, k=candidates, distance_upper_bound=radius)
+    return np.reshape(found, (len(y), candidates))

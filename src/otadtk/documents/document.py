@@ -259,6 +259,13 @@ def _floor(floor: Floor | None, score: float) -> Json | None:
     return {**asdict(floor), "difference": score - floor.mean, "ratio": floor.ratio(score)}
 
 
+def _quality(diagnostics: OTADDiagnostics, j: int) -> Json:
+    """The predicted speech quality of a clip, if it was asked for."""
+    if not diagnostics.quality:
+        return {}
+    return {"quality": {name: column[j] for name, column in diagnostics.quality.items()}}
+
+
 def _clips(diagnostics: OTADDiagnostics, dimensions: int) -> list[Json]:
     assert diagnostics.transport is not None
     known = diagnostics.transport.shares is not None
@@ -280,6 +287,7 @@ def _clips(diagnostics: OTADDiagnostics, dimensions: int) -> list[Json]:
             ]
             if j in listed
             else None,
+            **_quality(diagnostics, j),
         }
         for j, (file, relative) in enumerate(
             zip(diagnostics.files, diagnostics.relative_cost, strict=True)

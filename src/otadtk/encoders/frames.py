@@ -8,6 +8,7 @@ How the two tools frame a clip, by model:
     clap          both    windows of 10 s that start every second, zeros behind the clip
     openl3        kadtk   frames of 1 s every 0.5 s
     panns*        kadtk   the whole clip as one frame
+    cdpam*        fadtk   windows of 1 s, the last one as short as it is
 
 Short clips are not padded, except that fadtk pads those of VGGish to 1 s. kadtk fails on VGGish
 below 0.975 s and on EnCodec below 1 s; here such a clip has one frame. Their caches hold float16, so
@@ -119,6 +120,8 @@ _RULES: dict[tuple[str, str], Rule] = {
     ("clap", "kadtk"): _sliding_windows,
     ("clap", "fadtk"): _sliding_windows,
     ("openl3", "kadtk"): _every_half_second,
+    ("cdpam", "fadtk"): _all_frames,
+    ("cdpam_content", "fadtk"): _all_frames,
     ("panns", "kadtk"): _all_frames,
     ("panns_wglm", "kadtk"): _all_frames,
 }

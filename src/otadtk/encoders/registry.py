@@ -1,7 +1,8 @@
 """The names of encoders, and the spec behind each.
 
 A name means, in this order: a built-in encoder; ``given``; a class that the program registered; a
-class in a file, ``path/to/file.py:Class``; an encoder that an installed package offers. Suffixes
+model of the Hugging Face format, ``hf:REPO_OR_FOLDER``; a class in a file,
+``path/to/file.py:Class``; an encoder that an installed package offers. Suffixes
 such as ``+signal`` put wrappers around any of them. Importing this module imports neither torch
 nor any network.
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 import difflib
 from importlib.metadata import EntryPoint, entry_points
 
-from otadtk.encoders import custom
+from otadtk.encoders import custom, huggingface
 from otadtk.encoders.networks import BUILT_IN
 from otadtk.encoders.precomputed import GIVEN
 from otadtk.encoders.spec import EncoderSpec
@@ -55,7 +56,8 @@ def explain_compat(model: str, compat: str | None) -> str | None:
 def get_spec(model: str, compat: str | None = None) -> EncoderSpec:
     """The facts of an encoder, known before its weights load.
 
-    ``model`` is a name of ``list_models()``, a custom class as ``path/to/file.py:Class``, or
+    ``model`` is a name of ``list_models()``, a custom class as ``path/to/file.py:Class``, a model of
+    the Hugging Face format as ``hf:REPO_OR_FOLDER[@revision][#layer]``, or
     ``"given"`` for precomputed embeddings; ``+layers`` behind it puts statistics of intermediate
     layers beside its vectors, ``+signal``, ``+texture``, ``+spectrum`` and
     ``+fullband`` weight-free features.
@@ -75,6 +77,8 @@ def _plain_spec(name: str) -> EncoderSpec:
         return GIVEN
     if name in custom.registered:
         return custom.spec_of(custom.registered[name], name)
+    if name.startswith(huggingface.PREFIX):
+        return huggingface.spec_of(name)
     if ".py:" in name:
         return custom.spec_of(custom.class_from_file(name), name)
     point = plug_ins().get(name)

@@ -54,6 +54,10 @@ class EncoderSpec:
     shortest_tail_samples: int = 1
     frame_seconds: float | None = None
     unit_norm: bool = False
+    compared_with_original: bool = False
+    """Whether it was compared with its original under the published weights (docs/encoders.md)."""
+    published_scores: str = ""
+    """Its name among the scores that fadtk publishes, for ``otadtk-list-models --verify``."""
     reading: Reading = Reading()  # noqa: RUF009 - it is frozen
     """How files become the signal; ``preprocessing`` says so too where it is unusual."""
     classes: int = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -71,6 +72,8 @@ class OTADDiagnostics:
     reference_files: list[Path] = field(default_factory=list)
     evidence: Evidence | None = field(default=None, repr=False)
     judgement: Judgement | None = field(default=None, repr=False)
+    quality: Mapping[str, Sequence[float]] = field(default_factory=dict, repr=False)
+    """Predicted speech quality of the clips, column by column, if asked for; no cost uses it."""
 
     @property
     def cost(self) -> NDArray[np.float64]:
@@ -165,8 +168,8 @@ class OTADDiagnostics:
     def to_csv(self, path: str | Path, *, ascending: bool | None = None) -> Path:
         """Write the costs and verdicts of every clip, in the order of the files or sorted by cost.
 
-        The columns are ``file,cj,cost,relative_cost,p,q,verdict,flags``; p, q and verdict are empty
-        if no verdicts were computed.
+        The columns are ``file,cj,cost,relative_cost,p,q,verdict,flags``, then those of ``quality``;
+        p, q and verdict are empty if no verdicts were computed.
         """
         order = range(len(self.files))
         if ascending is not None:
@@ -222,4 +225,5 @@ class OTADDiagnostics:
             "q": q,
             "verdict": verdict,
             "flags": [" ".join(names) for names in flags],
+            **{name: list(column) for name, column in self.quality.items()},
         }

@@ -98,6 +98,9 @@ def _clips(content: ReportContent) -> dict[str, Any]:
             "relative": numbers(table.relative),
             "flags": _marks(content.diagnostics),
             "partners": partners,
+            "quality": {
+                name: numbers(column, 3) for name, column in content.diagnostics.quality.items()
+            },
             "x": x[split:],
             "y": y[split:],
         },

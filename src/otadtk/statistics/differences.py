@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.special import stdtr
 
 from otadtk.engine import Engine
 from otadtk.errors import UsageError
@@ -146,6 +145,8 @@ def jackknife_difference(first: Interval, second: Interval, *, paired: bool = Fa
     low, high = limits(value, estimate, slope, freedom)
     if_equal = estimate.variance_at(-value, slope) ** 0.5
     if if_equal > 0:
+        from scipy.special import stdtr
+
         probability = float(stdtr(freedom, -value / if_equal))
     else:  # the same clips twice
         probability = 0.5 if value == 0 else float(value < 0)

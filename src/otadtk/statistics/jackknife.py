@@ -16,7 +16,6 @@ from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from otadtk.errors import UsageError
 
@@ -198,6 +197,8 @@ def limits(
     V(θ) = V + κ (θ − S), and V₂ at least: a score that is low by chance brings too small a variance
     with it, and S ± t √V would miss the expected score on that side. Without a slope it is S ± t √V.
     """
+    from scipy.special import stdtrit  # slow to import, and floors need none of it
+
     t = float(stdtrit(freedom, 1.0 - TAIL))
     shift, least = 0.5 * t * t * slope, t * math.sqrt(estimate.interactions)
     reach = math.sqrt(shift**2 + t * t * estimate.variance)

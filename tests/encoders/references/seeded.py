@@ -24,15 +24,17 @@ def tensor(name: str, shape: tuple[int, ...]) -> NDArray[np.generic]:
         row, column = np.divmod(np.arange(side * side), side)
         down, right = row[:, None] - row + side - 1, column[:, None] - column + side - 1
         return down * (2 * side - 1) + right
-    if name.endswith(("running_var", "weight_g", "grep_a")):
+    if name.endswith(("running_var", "moving_variance", "weight_g", "grep_a")):
         return rng.uniform(0.5, 1.5, shape).astype(np.float32)
     if name.endswith(("melW", "mel_basis")):
         return rng.uniform(0.0, 0.01, shape).astype(np.float32)
     normal = rng.standard_normal(shape, dtype=np.float32)
+    if name.endswith("/kernel"):  # TensorFlow has the outputs last
+        return normal * np.float32(math.sqrt(2.0 / math.prod(shape[:-1])))
     if len(shape) >= 2 and shape[0] > 1:
         gain = 2.0 if len(shape) > 2 else 1.0
         return normal * np.float32(math.sqrt(gain / math.prod(shape[1:])))
-    if len(shape) == 1 and name.endswith(".weight"):
+    if len(shape) == 1 and name.endswith((".weight", "/gamma")):
         return (1.0 + 0.1 * normal).astype(np.float32)
     return np.asarray(normal * np.float32(0.1))  # a 0-d array too stays an array
 

@@ -9,7 +9,6 @@ from typing import Literal
 import numpy as np
 import torch
 from numpy.typing import ArrayLike
-from scipy.special import stdtrit
 from torch import Tensor
 
 from otadtk.distances.arrays import FloatArray
@@ -210,6 +209,8 @@ def _interval(values: FloatArray) -> tuple[float, float]:
     mean = float(values.mean())
     if len(values) < 2:
         return float("-inf"), float("inf")
+    from scipy.special import stdtrit
+
     half = float(stdtrit(len(values) - 1, 0.5 + _CONFIDENCE / 2.0))
     half *= float(values.std(ddof=1)) / float(np.sqrt(len(values)))
     return mean - half, mean + half

@@ -34,7 +34,7 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
             from safetensors.torch import load_file
 
             return dict(load_file(path))
-        content = torch.load(path, map_location="cpu", weights_only=True)
+        content = _unpickled(path)
     except pickle.UnpicklingError as error:
         raise WeightsError(
             f"{path} is refused: it holds more than tensors and plain values, and reading it could "
@@ -47,6 +47,18 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise WeightsError(f"{path} holds no table of tensors but a {type(content).__name__}.")
     return content
+
+
+def _unpickled(path: Path) -> Any:
+    """The content of a pickled file, by torch's safe reader, or by ours if it is an old file."""
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError:
+        from otadtk.encoders.checkpoints.legacy import is_legacy, read_legacy
+
+        if not is_legacy(path):
+            raise
+        return read_legacy(path)
 
 
 def _first_line(error: Exception) -> str:
@@ -121,15 +133,17 @@ def load_network(
     left_out: Iterable[str] = (),
     also_named: Mapping[str, str] | None = None,
     inside: str | None = None,
+    amended: Callable[[dict[str, Any]], dict[str, Any]] = lambda table: table,
 ) -> N:
     """The network of a spec whose weights are one published file, ready for inference on the CPU.
 
     ``inside`` is the key under which the file keeps its tensors, if it keeps more than them.
+    ``amended`` adds what our layers have and the published ones do not, such as biases of zero.
     """
 
     def convert(files: Mapping[str, Path]) -> tuple[Tensors, dict[str, str]]:
         (path,) = files.values()
-        table = table_inside(path, inside)
+        table = amended(table_inside(path, inside))
         return arrange(spec.name, table, on_meta(build), names, left_out, also_named), {}
 
     tensors, _ = weights.load_converted(spec.name, spec.weights, convert, user_copy)

@@ -21,6 +21,11 @@ _FOLDERS = (
     "beats",
     "panns",
     "wav2vec2",
+    "whisper",
+    "musicnn",
+    "ecapa",
+    "cdpam",
+    "passt",
 )
 """Each folder names its specs in ``SPECS``; their loaders name the network's module."""
 

@@ -26,8 +26,16 @@ const faultOf = (j) => data.labels[j] || "";
 
 /** The line under the name of a clip: groups and labels. */
 function aboutClip(key) {
-  const groups = key[0] === "e" ? groupsOf(indexOf(key)) : [];
-  return [...new Set([...groups, ...labelsOf(key).map(([name]) => name)])].join(" · ");
+  const own = key[0] === "e" ? [...qualityOf(indexOf(key)).map(([name, score]) => `${name} ${score.toFixed(1)}`), ...groupsOf(indexOf(key))] : [];
+  return [...new Set([...own, ...labelsOf(key).map(([name]) => name)])].join(" · ");
+}
+
+const QUALITIES = { dnsmos_ovrl: "DNSMOS", distillmos: "DistillMOS", dnsmos_sig: "DNSMOS speech", dnsmos_bak: "DNSMOS background" };
+
+/** The predicted speech quality of an evaluated clip, [name, score]; overall scores only, unless all are asked for. */
+function qualityOf(j, all = false) {
+  const shown = Object.keys(QUALITIES).slice(0, all ? 4 : 2).filter((name) => name in evaluated.quality);
+  return shown.map((name) => [QUALITIES[name], evaluated.quality[name][j]]);
 }
 
 const haystack = Array.from({ length: total }, (_, j) =>

@@ -17,6 +17,10 @@ function inspect(j) {
     parts.push(make("h4", {}, "Heard by YAMNet"), make("ul", { class: "labels" }, ...labelsOf(key).map(([name, score]) =>
       make("li", {}, make("span", {}, name), meter(score), make("span", { class: "amount" }, score.toFixed(2))))));
   }
+  if (qualityOf(j).length) {
+    parts.push(make("h4", {}, "Predicted speech quality, 1 to 5"), make("ul", { class: "labels" }, ...qualityOf(j, true).map(([name, score]) =>
+      make("li", {}, make("span", {}, name), meter((score - 1) / 4), make("span", { class: "amount" }, score.toFixed(1))))));
+  }
   if (groupsOf(j).length) parts.push(make("h4", {}, "Groups"), make("p", {}, groupsOf(j).join(" · ")));
   if (partners.length) {
     parts.push(make("h4", {}, "Nearest references, by share of mass"), make("ul", { class: "partners" },

@@ -13,7 +13,6 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse
 import torch
 
 from otadtk.distances.arrays import FloatArray
@@ -74,6 +73,7 @@ def _network_simplex(
 ) -> tuple[FloatArray, FloatArray, IndexArray, FloatArray, float]:
     """(f, g, linear indices with mass, their mass, mass of the reserve) over the support."""
     import ot  # slow to import, and smooth problems need none of it
+    import scipy.sparse
 
     n, m = len(a), len(b)
     ones = np.ones

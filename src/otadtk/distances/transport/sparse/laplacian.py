@@ -9,14 +9,16 @@ next heaviest ones, has the same weak links and factorises without fill: it is t
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse
-import scipy.sparse.csgraph
-import scipy.sparse.linalg
 
 from otadtk.distances.arrays import FloatArray
 from otadtk.distances.transport.sparse.support import IndexArray, group_sums
+
+if TYPE_CHECKING:  # slow to import, and smooth problems need none of it
+    import scipy.sparse
+    import scipy.sparse.linalg
 
 _DIAGONAL_STEPS = 80
 _TREE_STEPS = 150
@@ -134,6 +136,8 @@ class PlanLaplacian:
 
     def _factorise(self) -> scipy.sparse.linalg.SuperLU:
         """The Laplacian of the heaviest spanning tree and the heaviest other pairs, factorised."""
+        import scipy.sparse.linalg
+
         n, m = self._plan.shape
         weights = np.maximum(self._plan.data, 1e-300)
         kept = np.zeros(len(weights), dtype=bool)
@@ -160,6 +164,8 @@ class PlanLaplacian:
 
     def _heaviest_tree(self, weights: FloatArray) -> IndexArray:
         """Positions of the pairs of a spanning tree (or forest) of the largest weights."""
+        import scipy.sparse.csgraph
+
         plan = self._plan.tocoo(copy=False)
         n, m = plan.shape
         # shortest lengths −log T (shifted to be positive) make the heaviest tree

@@ -9,9 +9,9 @@ Steps 3c and 3d of the ladder.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse
 import torch
 from numpy.typing import NDArray
 
@@ -20,6 +20,9 @@ from otadtk.distances.costs.rounding import UNIT, Rounding
 from otadtk.distances.transport.certificate.plan import Plan, PlanSums
 from otadtk.distances.transport.sparse.laplacian import PlanLaplacian
 from otadtk.distances.transport.sparse.support import IndexArray, Support, group_sums
+
+if TYPE_CHECKING:  # slow to import, and smooth problems need none of it
+    import scipy.sparse
 
 _SWEEPS = 3
 _PATIENCE = 10
@@ -61,6 +64,8 @@ class SparseDual:
 
     def plan(self, f: FloatArray, g: FloatArray) -> scipy.sparse.csr_matrix:
         """T on the support."""
+        import scipy.sparse
+
         scaled_f, scaled_g = f / self.epsilon, g / self.epsilon
         exponent = self._base + scaled_f[self._rows] + scaled_g[self._columns]
         # potentials that are far off on a pair that has just joined: a sweep puts them right

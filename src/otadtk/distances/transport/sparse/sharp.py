@@ -9,9 +9,9 @@ can carry mass.
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse
 import torch
 from torch import Tensor
 
@@ -26,6 +26,9 @@ from otadtk.distances.transport.sparse.annealing import coarse_potentials
 from otadtk.distances.transport.sparse.columns import transport_by_columns
 from otadtk.distances.transport.sparse.newton import SparseDual, SparsePlan
 from otadtk.distances.transport.sparse.support import Support, near_pairs
+
+if TYPE_CHECKING:  # slow to import, and smooth problems need none of it
+    import scipy.sparse
 
 _PAIRS_A_ROW = 12
 _CENTRED = 1e-2
@@ -130,6 +133,8 @@ def solve_sharp_self(
 
     On the diagonal T_ii = s_i² ≤ a_i, so T_ij ≤ sqrt(a_i a_j) exp(−C_ij/ε) for every pair.
     """
+    import scipy.sparse
+
     weights = a.cpu().double().numpy()
     n, _ = cost.shape
     found, tiles = [], row_tiles(n, n)

@@ -39,6 +39,7 @@ SPEC = EncoderSpec(
     minimum_samples=72_000,
     segment_samples=480_000,
     frame_seconds=10.0,
+    published_scores="clap-laion-audio",
     unit_norm=True,
 )
 

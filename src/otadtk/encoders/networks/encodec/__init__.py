@@ -34,6 +34,7 @@ SPEC = EncoderSpec(
     minimum_samples=36_000,
     segment_samples=720_000,
     frame_seconds=1 / 75,
+    published_scores="encodec-emb",
 )
 
 SPECS = (SPEC,)

@@ -42,6 +42,7 @@ SPEC = EncoderSpec(
     overlap_samples=240,
     shortest_tail_samples=15_600,
     frame_seconds=0.96,
+    published_scores="vggish",
     layers=(("conv3_2", 256), ("conv4_2", 512)),
 )
 

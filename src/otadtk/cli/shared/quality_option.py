@@ -1,0 +1,65 @@
+"""``--quality``: predicted speech quality of single clips, beside their costs."""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from otadtk.errors import UsageError
+
+if TYPE_CHECKING:
+    from otadtk.evaluation.evaluate import Evaluation
+
+_NAMES = {
+    "dnsmos_sig": "DNSMOS speech",
+    "dnsmos_bak": "DNSMOS background",
+    "dnsmos_ovrl": "DNSMOS overall",
+    "distillmos": "DistillMOS",
+}
+
+
+def add_quality_option(group: argparse._ArgumentGroup) -> None:
+    """``--quality``."""
+    group.add_argument(
+        "--quality",
+        metavar="LIST",
+        help="predict the speech quality of every clip without a reference: dnsmos, distillmos or "
+        "both, by comma; it is shown and written, and no distance uses it",
+    )
+
+
+def check_quality(options: argparse.Namespace, *, judged: bool) -> None:
+    """Refuse unknown measures, and the option where no costs of clips are computed."""
+    if options.quality is None:
+        return
+    from otadtk.quality import parse_measures
+
+    parse_measures(options.quality)
+    if not judged:
+        raise UsageError("--quality belongs to OTAD, the metric with costs of clips.")
+
+
+def with_quality(evaluation: Evaluation, options: argparse.Namespace) -> Evaluation:
+    """The evaluation with the ratings of its clips, if asked for; prints the means of both sets."""
+    diagnostics = evaluation.measurement.diagnostics
+    if options.quality is None or diagnostics is None:
+        return evaluation
+    import torch
+
+    from otadtk.quality import parse_measures, rate_files
+
+    for side in (evaluation.reference, evaluation.evaluated):
+        if any(audit is None for audit in side.audits):
+            raise UsageError("--quality needs audio on both sides, not embeddings.")
+    measures = parse_measures(options.quality)
+    device = torch.device("cpu")
+    rated = rate_files(measures, evaluation.evaluated.files, device)
+    reference = rate_files(measures, evaluation.reference.files, device)
+    if options.json != "-":
+        for name, column in rated.items():
+            before, after = statistics.fmean(reference[name]), statistics.fmean(column)
+            print(f"{_NAMES[name]}: {after:.2f} evaluated, {before:.2f} reference (means, 1 to 5)")
+    measurement = replace(evaluation.measurement, diagnostics=replace(diagnostics, quality=rated))
+    return replace(evaluation, measurement=measurement)
