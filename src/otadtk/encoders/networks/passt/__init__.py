@@ -37,6 +37,7 @@ SPEC = EncoderSpec(
     segment_samples=320_000,
     shortest_tail_samples=6_400,
     frame_seconds=10.0,
+    classes=527,
 )
 
 SPECS = (SPEC,)

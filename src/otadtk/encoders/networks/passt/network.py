@@ -91,6 +91,10 @@ class PasstEncoder(Encoder):
             for vector, segment in zip(vectors, segments, strict=True)
         ]
 
+    def class_logits(self, seen: torch.Tensor) -> torch.Tensor:
+        """The logits ``(n, 527)`` of embedded windows, for KL and the Inception Score."""
+        return self.network.class_scores(seen)
+
     @torch.inference_mode()
     def class_scores(self, frames: torch.Tensor) -> torch.Tensor:
         """The logits ``(n, 527)`` of embedded windows, in the order of AudioSet's class list."""
