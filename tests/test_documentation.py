@@ -95,7 +95,8 @@ def test_there_are_commands() -> None:
 def test_the_command_is_understood(line: str) -> None:
     program, *arguments = shlex.split(line)
     name = "score" if program == "otadtk" else program.removeprefix("otadtk-").replace("-", "_")
-    importlib.import_module(f"otadtk.cli.{name}")._parser().parse_args(arguments)
+    options = {"protocol": True} if name == "score" and "--protocol" in arguments else {}
+    importlib.import_module(f"otadtk.cli.{name}")._parser(**options).parse_args(arguments)
 
 
 def test_the_custom_encoder_of_the_readme_scores(

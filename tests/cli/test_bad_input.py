@@ -290,7 +290,7 @@ def test_flagged_clips_are_scored_and_listed(
     world: Path, capsys: pytest.CaptureFixture[str], flag: str
 ) -> None:
     model = "yamnet" if flag == "short" else "logmel"
-    assert main([model, "ref", flag, "--diagnose"]) == 0
+    assert main([model, "ref", flag, "--diagnose", "-v"]) == 0
     out, err = capsys.readouterr()
     assert f"clip is {flag}: {flag}/zz.wav" in err
     assert any("zz.wav" in line and flag in line for line in out.splitlines())
@@ -299,7 +299,7 @@ def test_flagged_clips_are_scored_and_listed(
 def test_skip_scores_without_the_bad_and_lists_them(
     world: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["logmel", "ref", "nan", "--on-error", "skip"]) == 0
+    assert main(["logmel", "ref", "nan", "--on-error", "skip", "-v"]) == 0
     err = capsys.readouterr().err
     assert "left out: nan/zz.wav: it contains NaN" in err
     assert "2 evaluated clips" in err

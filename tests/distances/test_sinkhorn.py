@@ -239,7 +239,7 @@ def test_epsilon_relative_to_the_costs(scale):
 
 def test_the_note_on_debiasing_that_does_nothing():
     x, y = clouds(11, scale=30.0)
-    assert any("epsilon_scale" in note for note in sinkhorn_divergence(x, y).notes)
+    assert any("--epsilon-scale" in note for note in sinkhorn_divergence(x, y).notes)
     assert sinkhorn_divergence(x, y, epsilon=0.1, epsilon_scale="mean_cost").notes == ()
 
 

@@ -240,6 +240,7 @@ def convert_official(
 
 NESTED = {
     "panns": "model",
+    "panns_16k": "model",
     "panns_wglm": "model",
     "beats": "model",
     "whisper": "model_state_dict",

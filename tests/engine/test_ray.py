@@ -29,10 +29,13 @@ Stored = Callable[[Path], dict[str, bytes]]
 
 def kill_one_node(cluster: Any, marks: Path) -> threading.Thread:
     """Kills a node that is not the head, once all three are at work; then they may go on."""
+    import ray
 
     def kill() -> None:
         until(lambda: len(list(marks.iterdir())) == NODES)
         cluster.remove_node(cluster.worker_nodes.copy().pop(), allow_graceful=False)
+        # its actor may outlive it for a moment: what that delivers must not count any more
+        until(lambda: sum(node["Alive"] for node in ray.nodes()) == NODES - 1)
         (marks / "go").touch()
 
     thread = threading.Thread(target=kill)

@@ -89,6 +89,7 @@ def save(path, samples, rate, **_):
 sys.path.insert(0, HOME)
 sys.meta_path.append(EmptyPackages())
 torchaudio = sys.modules["torchaudio"] = EmptyModule("torchaudio")
+torchaudio.__spec__ = importlib.machinery.ModuleSpec("torchaudio", None)  # transformers asks
 torchaudio.load, torchaudio.save = load, save
 torchaudio.transforms = sys.modules["torchaudio.transforms"] = EmptyModule("torchaudio.transforms")
 # the clips have the rate of the toy already

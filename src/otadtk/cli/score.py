@@ -71,8 +71,7 @@ def _parser(*, protocol: bool = False) -> argparse.ArgumentParser:
     """With a ``protocol`` there is no model to name."""
     parser = argparse.ArgumentParser(
         prog="otadtk",
-        usage="%(prog)s MODEL REF EVAL [options]\n"
-        "       %(prog)s --protocol NAME REF EVAL [options]",
+        usage="%(prog)s MODEL REF EVAL [options], or --protocol NAME in place of MODEL",
         description="How far is a folder of evaluated clips from a folder of reference clips, "
         "and which clips are bad? The score goes to stdout, notes and progress to stderr.",
         epilog=EXIT_CODES,

@@ -31,6 +31,8 @@ from otadtk.errors import UsageError
 _TOLERANCE, _MAX_ITERATIONS = 1e-5, 1000
 _WIDEST_OF_VALUE, _WIDEST_OF_TRANSPORT = 0.1, 0.01
 """An error bar beyond this part of the value, and of ⟨T, C⟩ between the sets, is not converged."""
+_NEGLIGIBLE = 1e-9
+"""Unless it is below this part of ε: sets that are equal but for rounding are at distance 0."""
 
 
 def sinkhorn_divergence(
@@ -108,7 +110,9 @@ def sinkhorn_divergence(
     xy = _expand(xy, cloud_x, cloud_y, potentials)
     shares = _shares(xy, x_, y_, a, epsilon) if potentials else None
     held = coupler.budget.forecast_bytes
-    return assemble(xy, xx, yy, divergence, epsilon, epsilon_scale, started, held, shares=shares)
+    return assemble(
+        xy, xx, yy, divergence, epsilon, epsilon_scale, started, held, shares=shares, same=same
+    )
 
 
 def sinkhorn_coupling(
@@ -153,8 +157,12 @@ def assemble(
     forecast_bytes: int,
     compat: str | None = None,
     shares: PlanShares | None = None,
+    same: bool = False,
 ) -> Divergence:
-    """The divergence of three solved terms, with its error bar and notes."""
+    """The divergence of three solved terms, with its error bar and notes.
+
+    Two sets that are the ``same`` are at distance 0 exactly, whatever the error of a term.
+    """
     if divergence == "sharp":
         value = xy.value - 0.5 * (xx.value + yy.value)
         error_bar = xy.value_error + 0.5 * (xx.value_error + yy.value_error)
@@ -165,7 +173,10 @@ def assemble(
             weight * (0.5 * abs(term.primal - term.dual) + term.cost_rounding)
             for term, weight in ((xy, 1.0), (xx, 0.5), (yy, 0.5))
         )
-    clear = error_bar <= max(_WIDEST_OF_VALUE * abs(value), _WIDEST_OF_TRANSPORT * xy.value)
+    error_bar = 0.0 if same else error_bar
+    clear = error_bar <= max(
+        _WIDEST_OF_VALUE * abs(value), _WIDEST_OF_TRANSPORT * xy.value, _NEGLIGIBLE * epsilon
+    )
     return Divergence(
         value=value,
         divergence=divergence,
