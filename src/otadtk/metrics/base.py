@@ -69,6 +69,17 @@ class EmbeddingOptions(TypedDict, total=False):
     """Read what "kadtk", "fadtk" or "otadtk-0.1.2" cached beside the audio."""
 
 
+class MetricOptions(EmbeddingOptions, total=False):
+    """What every metric takes beside its own options: how clips are embedded, and in which space."""
+
+    variant: str | None
+    """The ground metric: "raw" embeddings, or an adapter of the encoder by its name."""
+    adapter: Adapter | None
+    """An adapter that is loaded already."""
+    adapter_checkpoint: PathLike | None
+    """An adapter in a file."""
+
+
 class AudioMetric(MetricEntry, ABC):
     """A distance or score between two sets of clips in one ground metric.
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
-from otadtk.metrics.base import AudioMetric, EmbeddingOptions, PathLike, check_counts
+from otadtk.metrics.base import AudioMetric, MetricOptions, check_counts
 from otadtk.metrics.entry import GoldenValue, Measurement, Option, positive_float
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from otadtk.adapter.network import Adapter
     from otadtk.distances.kernel import BandwidthRule, KernelDistance, KernelName
     from otadtk.distances.subsets import SubsetDistance
     from otadtk.embed import EmbeddingSet
@@ -97,18 +96,9 @@ class KAD(AudioMetric):
         model: str = "yamnet",
         *,
         bandwidth: float | BandwidthRule = "eval",
-        variant: str | None = None,
-        adapter: Adapter | None = None,
-        adapter_checkpoint: PathLike | None = None,
-        **options: Unpack[EmbeddingOptions],
+        **options: Unpack[MetricOptions],
     ) -> None:
-        super().__init__(
-            model,
-            variant=variant,
-            adapter=adapter,
-            adapter_checkpoint=adapter_checkpoint,
-            **options,
-        )
+        super().__init__(model, **options)
         self.bandwidth = bandwidth
 
     @property

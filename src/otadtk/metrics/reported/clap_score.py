@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 from otadtk.encoders import get_spec
 from otadtk.encoders.networks.clap import SPEC as CLAP_SPEC
 from otadtk.errors import UsageError
-from otadtk.metrics.base import AudioMetric, EmbeddingOptions, PathLike
+from otadtk.metrics.base import AudioMetric, MetricOptions, PathLike
 from otadtk.metrics.entry import Measurement, Option, some_of
 from otadtk.metrics.reported.pairing import read_rows
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Unpack
 
-    from otadtk.adapter.network import Adapter
     from otadtk.distances.subsets import SubsetDistance
     from otadtk.embed import EmbeddingSet
     from otadtk.encoders import EncoderSpec
@@ -68,18 +67,9 @@ class ClapScore(AudioMetric):
         model: str = CLAP_SPEC.name,
         *,
         captions: PathLike | None = None,
-        variant: str | None = None,
-        adapter: Adapter | None = None,
-        adapter_checkpoint: PathLike | None = None,
-        **options: Unpack[EmbeddingOptions],
+        **options: Unpack[MetricOptions],
     ) -> None:
-        super().__init__(
-            model,
-            variant=variant,
-            adapter=adapter,
-            adapter_checkpoint=adapter_checkpoint,
-            **options,
-        )
+        super().__init__(model, **options)
         if self.ground.variant != "raw":
             raise UsageError("Captions are compared with raw embeddings: use the variant raw.")
         weights = options.get("weights")

@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 from otadtk.errors import UsageError
-from otadtk.metrics.base import AudioMetric, EmbeddingOptions, PathLike
+from otadtk.metrics.base import AudioMetric, MetricOptions, PathLike
 from otadtk.metrics.entry import Measurement, Option, some_of
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from otadtk.adapter.network import Adapter
     from otadtk.distances.copies import Nearest
     from otadtk.distances.subsets import SubsetDistance
     from otadtk.embed import EmbeddingSet
@@ -79,18 +78,9 @@ class Copies(AudioMetric):
         model: str = "yamnet",
         *,
         training_set: PathLike | None = None,
-        variant: str | None = None,
-        adapter: Adapter | None = None,
-        adapter_checkpoint: PathLike | None = None,
-        **options: Unpack[EmbeddingOptions],
+        **options: Unpack[MetricOptions],
     ) -> None:
-        super().__init__(
-            model,
-            variant=variant,
-            adapter=adapter,
-            adapter_checkpoint=adapter_checkpoint,
-            **options,
-        )
+        super().__init__(model, **options)
         if training_set is None:
             raise UsageError("The test of copies needs the training clips: --training-set DIR.")
         self._training_set = training_set

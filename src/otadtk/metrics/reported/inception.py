@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, final
 
-from otadtk.metrics.base import EmbeddingOptions, PathLike
+from otadtk.metrics.base import MetricOptions
 from otadtk.metrics.entry import GoldenValue, Measurement, Option, positive_whole
 from otadtk.metrics.reported.class_scores import ClassScoreMetric
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from otadtk.adapter.network import Adapter
     from otadtk.distances.subsets import SubsetDistance
     from otadtk.embed import EmbeddingSet
     from otadtk.metrics.base import Array
@@ -51,18 +50,9 @@ class IS(ClassScoreMetric):
         model: str = "yamnet",
         *,
         is_splits: int = 1,
-        variant: str | None = None,
-        adapter: Adapter | None = None,
-        adapter_checkpoint: PathLike | None = None,
-        **options: Unpack[EmbeddingOptions],
+        **options: Unpack[MetricOptions],
     ) -> None:
-        super().__init__(
-            model,
-            variant=variant,
-            adapter=adapter,
-            adapter_checkpoint=adapter_checkpoint,
-            **options,
-        )
+        super().__init__(model, **options)
         self._check_variant()
         self.splits = is_splits
 

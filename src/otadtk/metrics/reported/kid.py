@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 from otadtk.errors import UsageError
-from otadtk.metrics.base import AudioMetric, EmbeddingOptions, PathLike
+from otadtk.metrics.base import AudioMetric, MetricOptions
 from otadtk.metrics.entry import GoldenValue, Measurement, Option, positive_whole
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-    from otadtk.adapter.network import Adapter
     from otadtk.distances.polynomial import PolynomialDistance
     from otadtk.distances.subsets import SubsetDistance
     from otadtk.embed import EmbeddingSet
@@ -72,18 +71,9 @@ class KID(AudioMetric):
         kid_subsets: int | None = None,
         kid_subset_size: int | None = None,
         kid_seed: int = 2020,
-        variant: str | None = None,
-        adapter: Adapter | None = None,
-        adapter_checkpoint: PathLike | None = None,
-        **options: Unpack[EmbeddingOptions],
+        **options: Unpack[MetricOptions],
     ) -> None:
-        super().__init__(
-            model,
-            variant=variant,
-            adapter=adapter,
-            adapter_checkpoint=adapter_checkpoint,
-            **options,
-        )
+        super().__init__(model, **options)
         if kid_subset_size is not None and kid_subset_size < 2:
             raise UsageError(f"A subset needs at least 2 clips, not {kid_subset_size}.")
         self.subsets, self.size, self.seed = kid_subsets, kid_subset_size or DEFAULT_SIZE, kid_seed

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 from otadtk.errors import UsageError
-from otadtk.metrics.base import EmbeddingOptions, PathLike
+from otadtk.metrics.base import MetricOptions, PathLike
 from otadtk.metrics.entry import GoldenValue, Measurement, Option, not_negative, some_of
 from otadtk.metrics.reported.class_scores import ClassScoreMetric
 from otadtk.metrics.reported.pairing import Pairing, pair_sets
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Unpack
 
-    from otadtk.adapter.network import Adapter
     from otadtk.distances.posteriors import Form
     from otadtk.distances.subsets import SubsetDistance
     from otadtk.embed import EmbeddingSet
@@ -99,18 +98,9 @@ class KL(ClassScoreMetric):
         kl_from: str = "ref",
         kl_epsilon: float = 0.0,
         kl_pairs: PathLike | None = None,
-        variant: str | None = None,
-        adapter: Adapter | None = None,
-        adapter_checkpoint: PathLike | None = None,
-        **options: Unpack[EmbeddingOptions],
+        **options: Unpack[MetricOptions],
     ) -> None:
-        super().__init__(
-            model,
-            variant=variant,
-            adapter=adapter,
-            adapter_checkpoint=adapter_checkpoint,
-            **options,
-        )
+        super().__init__(model, **options)
         self._check_variant()
         if kl_from not in DIRECTIONS:
             raise UsageError(f"kl_from must be ref or eval, not {kl_from!r}.")

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
-from otadtk.metrics.base import AudioMetric, EmbeddingOptions, PathLike
+from otadtk.metrics.base import AudioMetric, MetricOptions
 from otadtk.metrics.entry import GoldenValue, Measurement, Option, positive_whole, some_of
 
 if TYPE_CHECKING:
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Unpack
 
-    from otadtk.adapter.network import Adapter
     from otadtk.distances.manifolds import Manifolds
     from otadtk.distances.subsets import SubsetDistance
     from otadtk.embed import EmbeddingSet
@@ -71,18 +70,9 @@ class PRDC(AudioMetric):
         *,
         neighbours: int = DEFAULT_NEIGHBOURS,
         prdc_first: str = "coverage",
-        variant: str | None = None,
-        adapter: Adapter | None = None,
-        adapter_checkpoint: PathLike | None = None,
-        **options: Unpack[EmbeddingOptions],
+        **options: Unpack[MetricOptions],
     ) -> None:
-        super().__init__(
-            model,
-            variant=variant,
-            adapter=adapter,
-            adapter_checkpoint=adapter_checkpoint,
-            **options,
-        )
+        super().__init__(model, **options)
         self.neighbours, self.first = neighbours, prdc_first
 
     @property
