@@ -67,7 +67,7 @@ def test_windows_of_dnsmos(seconds: float, count: int) -> None:
 
 def test_dnsmos_without_its_runtime(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "onnxruntime", None)
-    with pytest.raises(UsageError, match=r"pip install \"otadtk\[quality\]\""):
+    with pytest.raises(UsageError, match=r"pip install \"otadtk-audio\[quality\]\""):
         dnsmos.load(CPU)
 
 

@@ -155,7 +155,7 @@ def _need_transformers(name: str) -> None:
         import transformers  # noqa: F401
     except ImportError as error:
         raise UsageError(
-            f'{name!r} needs transformers, which is not installed: pip install "otadtk[hf]".'
+            f'{name!r} needs transformers, which is not installed: pip install "otadtk-audio[hf]".'
         ) from error
 
 

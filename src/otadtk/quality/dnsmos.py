@@ -45,7 +45,7 @@ def load(device: torch.device) -> Rater:
         import onnxruntime
     except ImportError as error:
         raise UsageError(
-            'DNSMOS needs onnxruntime, which is not installed: pip install "otadtk[quality]".'
+            'DNSMOS needs onnxruntime, which is not installed: pip install "otadtk-audio[quality]".'
         ) from error
     package = obtain_package("dnsmos", SOURCE)
     with tempfile.TemporaryDirectory() as scratch:

@@ -104,7 +104,9 @@ def load_text(user_copy: Path | None = None) -> ClapText:
     try:
         from tokenizers import Tokenizer
     except ImportError:
-        raise UsageError('Captions need tokenizers: pip install "otadtk[captions]".') from None
+        raise UsageError(
+            'Captions need tokenizers: pip install "otadtk-audio[captions]".'
+        ) from None
     tensors, texts = load_converted(TEXT_SPEC.name, TEXT_SPEC.weights, _convert, user_copy)
     network = fill(TEXT_SPEC.name, on_meta(ClapTextNetwork), tensors)
     tokenizer = Tokenizer.from_str(texts["tokenizer"])
