@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, seed, settings
+from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis.strategies import SearchStrategy
 
 Fuzz = Callable[[int, int], None]
 """Takes a number of examples and a seed; raises at a finding."""
@@ -24,21 +25,24 @@ class Target:
     kept: Path | None = None
 
 
-def repeated(once: Callable[..., Any]) -> Fuzz:
-    """A function under ``@given``, for any number of examples and any seed."""
+def repeated(*strategies: SearchStrategy[Any]) -> Callable[[Callable[..., None]], Fuzz]:
+    """Decorates a function of drawn values: any number of examples of it, by any seed."""
 
-    def fuzz(examples: int, number: int) -> None:
-        how = settings(
-            max_examples=examples,
-            deadline=None,
-            database=None,
-            derandomize=False,
-            phases=(Phase.generate,),
-            suppress_health_check=list(HealthCheck),
-        )
-        how(seed(number)(once))()
+    def decorate(once: Callable[..., None]) -> Fuzz:
+        def fuzz(examples: int, number: int) -> None:
+            how = settings(
+                max_examples=examples,
+                deadline=None,
+                database=None,
+                derandomize=False,
+                phases=(Phase.generate,),
+                suppress_health_check=list(HealthCheck),
+            )
+            how(seed(number)(given(*strategies)(once)))()  # a test of its own: one takes one seed
 
-    return fuzz
+        return fuzz
+
+    return decorate
 
 
 @contextmanager

@@ -21,12 +21,13 @@ def usual_nearest_distance(x: Vectors) -> float:
     """The median distance of a vector to its nearest neighbour in its own set; 0 for a single one."""
     if len(x) < 2:
         return 0.0
-    centred = x - x.mean(axis=0)
+    size, (scaled,) = _scaled(x)
+    centred = scaled - scaled.mean(axis=0)
     squares = np.square(centred).sum(axis=1)
     chosen = np.unique(np.linspace(0, len(x) - 1, min(_SAMPLE, len(x))).astype(int))
     nearest = squares[chosen, None] + squares - 2.0 * centred[chosen] @ centred.T
     nearest[np.arange(len(chosen)), chosen] = np.inf
-    return float(np.sqrt(np.median(nearest.min(axis=1).clip(min=0.0))))
+    return size * float(np.sqrt(np.median(nearest.min(axis=1).clip(min=0.0))))
 
 
 def nearest_within(x: Vectors, y: Vectors, radius: float) -> Iterator[tuple[int, int, float]]:
@@ -37,10 +38,11 @@ def nearest_within(x: Vectors, y: Vectors, radius: float) -> Iterator[tuple[int,
     """
     if len(x) == 0 or len(y) == 0:
         return
+    size, (x, y) = _scaled(x, y)
     centre = x.mean(axis=0)
     x, y = x - centre, y - centre
-    scale = float(np.sqrt(np.square(x).sum(axis=1).mean() + np.square(y).sum(axis=1).mean()))
-    radius = max(radius, _ROUNDING * scale)
+    spread = float(np.sqrt(np.square(x).sum(axis=1).mean() + np.square(y).sum(axis=1).mean()))
+    radius = max(radius / size, _ROUNDING * spread)
     candidates = min(_CANDIDATES, len(x))
     if len(x) * len(y) <= _FEW_PAIRS:
         squares = np.square(x).sum(axis=1) - 2.0 * (y @ x.T)  # but for ‖y‖², the same in a row
@@ -51,7 +53,14 @@ def nearest_within(x: Vectors, y: Vectors, radius: float) -> Iterator[tuple[int,
         near = found[j][found[j] < len(x)]
         distances = np.linalg.norm(x[near] - y[j], axis=1)
         if distances.min() < radius:
-            yield int(j), int(near[distances.argmin()]), float(distances.min())
+            yield int(j), int(near[distances.argmin()]), size * float(distances.min())
+
+
+def _scaled(*sets: Vectors) -> tuple[float, list[Vectors]]:
+    """A power of two and the sets divided by it: squares of huge or tiny numbers leave float32."""
+    largest = max(float(np.abs(x).max(initial=0.0)) for x in sets)
+    size = 2.0 ** round(np.log2(largest)) if largest > 0.0 else 1.0
+    return size, [x / np.float32(size) for x in sets]
 
 
 def _in_tree(x: Vectors, y: Vectors, radius: float, candidates: int) -> NDArray[np.intp]:

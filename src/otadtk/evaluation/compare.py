@@ -21,6 +21,7 @@ from otadtk.evaluation.evaluate import (
     fitted,
     statistics_between,
 )
+from otadtk.evaluation.outliers import find_outliers
 from otadtk.metrics import AudioMetric, Measurement
 from otadtk.metrics.diagnostics import OTADDiagnostics
 from otadtk.statistics.designs import Design
@@ -52,6 +53,8 @@ class System:
     statistics: Statistics
     """The interval of its score, and the floor and the excess if they were asked for."""
     measurement: Measurement
+    caveats: tuple[str, ...] = ()
+    """What the statistics of this system cannot say."""
 
     @property
     def interval(self) -> Interval:
@@ -100,6 +103,7 @@ class Comparison:
     def notes(self) -> list[str]:
         """Caveats of the ranking, one sentence each."""
         notes = [self.name_mismatch] if self.name_mismatch else []
+        notes += [caveat for system in self.systems for caveat in system.caveats]
         floors = {system.name: system.statistics.floor for system in self.systems}
         alike = [
             f"{name} (p = {floor.p_value:.3g})"
@@ -174,7 +178,9 @@ def compare(
         request = fitted(request, metric)
         own = _of_system(distance, n, start)
         statistics = statistics_between(own, n, size, request, score=measured.score, engine=engine)
-        found.append(System(name, size, measured.score, statistics, measured))
+        far = find_outliers(metric, reference, side)
+        caveats = () if far is None else (far.note(f"{metric.name} of {name}"),)
+        found.append(System(name, size, measured.score, statistics, measured, caveats))
         start += size
     for line in said_once({system.name: system.measurement.notes for system in found}):
         logger.warning("%s", line)

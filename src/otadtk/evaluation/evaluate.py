@@ -7,6 +7,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypedDict
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from otadtk.embed import EmbeddingSet
 from otadtk.engine import Engine, resolve_engine
 from otadtk.errors import UsageError
+from otadtk.evaluation.outliers import Outliers, find_outliers
 from otadtk.evaluation.pairs import PairedDistance, paired_distance, pairs_by_name
 from otadtk.metrics import AudioMetric, Measurement, PathLike
 from otadtk.metrics.entry import no_limit
@@ -108,6 +110,13 @@ class Evaluation:
         converged = self.measurement.converged
         return self.metric.label if converged else f"{self.metric.label}, not converged"
 
+    @cached_property
+    def outliers(self) -> Outliers | None:
+        """A few clips that decide the score, for which no interval holds; None without intervals."""
+        if self.statistics.interval is None and self.statistics.excess is None:
+            return None
+        return find_outliers(self.metric, self.reference, self.evaluated)
+
     def headline(self) -> str:
         """The score in one line, with its floor if that was computed."""
         values, floor = self.measurement.values, self.statistics.floor
@@ -133,8 +142,9 @@ class Evaluation:
             )
         if found.interval is not None:
             interval = found.interval
+            span = f"{interval.low:.6f} to {interval.high:.6f}"
             lines.append(
-                f"95 % interval: {interval.low:.6f} to {interval.high:.6f} (jackknife, "
+                f"95 % interval: {_FEW_DECIDE if self.outliers else span} (jackknife, "
                 f"{len(interval.without.reference.groups)} and "
                 f"{len(interval.without.evaluated.groups)} groups)"
             )
@@ -146,10 +156,11 @@ class Evaluation:
             )
         if found.excess is not None:
             excess = found.excess
+            span = f"{excess.low:.6f} to {excess.high:.6f}"
             lines.append(
                 f"excess: {excess.value:.6f} over samples of one distribution (95 % interval "
-                f"{excess.low:.6f} to {excess.high:.6f}, {excess.splits} splits into halves of "
-                f"{excess.clips} clips)"
+                f"{_FEW_DECIDE if self.outliers else span}, {excess.splits} splits into "
+                f"halves of {excess.clips} clips)"
             )
         if found.paired is not None:
             paired = found.paired
@@ -197,6 +208,8 @@ class Evaluation:
                     f"distribution score as much (p = {found.floor.p_value:.3g}); compare more "
                     f"clips before you rank by this score."
                 )
+        if self.outliers is not None:
+            notes.append(self.outliers.note(name))
         if found.limit is not None and self.metric.unbiased:
             notes.append(
                 f"{name} is unbiased at every N, so a fit in 1/N adds nothing: the score itself "
@@ -219,6 +232,9 @@ class Evaluation:
             return ["no verdicts on single clips: they need at least 2 reference clips"]
         short = judgement.evaluated.shortage()
         return [] if short is None else [short]
+
+
+_FEW_DECIDE = "none, because a few far clips decide the score"
 
 
 def _permutations(floor: Floor) -> str:

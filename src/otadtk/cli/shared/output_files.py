@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -11,13 +12,16 @@ from otadtk.errors import UsageError
 
 def check_outputs(outputs: Mapping[str, Path | None], inputs: Sequence[Path | None]) -> None:
     """Refuse outputs, by their options, that cannot be written or would overwrite each other."""
-    owners = {path.resolve(): str(path) for path in inputs if path is not None}
+    # Path.resolve would raise for a symbolic link to itself
+    owners = {os.path.realpath(path): str(path) for path in inputs if path is not None}
     for flag, path in outputs.items():
         check_output(path)
-        if path is not None and path.resolve() in owners:
-            raise UsageError(f"{flag} would overwrite {owners[path.resolve()]}; name another file.")
-        if path is not None:
-            owners[path.resolve()] = f"what {flag} writes"
+        if path is None:
+            continue
+        place = os.path.realpath(path)
+        if place in owners:
+            raise UsageError(f"{flag} would overwrite {owners[place]}; name another file.")
+        owners[place] = f"what {flag} writes"
 
 
 def check_output(path: Path | None) -> None:
