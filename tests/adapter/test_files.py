@@ -211,6 +211,9 @@ class TestVariantOfOTAD:
         {"validation": 1},
         {"seed": "zero"},
         {"variant": ["native"]},
+        {"variant": "../../elsewhere"},
+        {"variant": "x\0"},
+        {"fingerprint": "two\nlines"},
         {"licence": "\ud800"},
     ],
 )
@@ -224,6 +227,7 @@ def test_odd_cards_are_refused(
         read_card(path)
     assert adapters(["info", str(path)]) == 4
     assert adapters(["verify", str(path)]) != 0
+    assert adapters(["import", str(path)]) == 4
     assert "Traceback" not in capsys.readouterr().err
 
 

@@ -55,6 +55,7 @@ def world(tmp_path: Path, write_clips: WriteClips, monkeypatch: pytest.MonkeyPat
     for name, scale in {"a": 1.0, "b": 2.0, "large": 1e18, "huge": 1e25, "const": 0.0}.items():
         values = 1.0 + scale * drawn.normal(size=(30, 4))
         np.save(tmp_path / f"{name}.npy", values.astype(np.float32))
+    (tmp_path / "loop").symlink_to("loop")
     (tmp_path / "pickle.pt").write_bytes(b"\x80\x04cos\nsystem\n.")
     return tmp_path
 
@@ -263,6 +264,7 @@ REFUSED = {
         2,
         "epsilon = 0.1 is too small against costs of",
     ),
+    "a link to itself": ("given a.npy loop", 3, "no file or folder loop"),
     "missing argument": ("logmel ref", 2, "required: eval"),
 }
 

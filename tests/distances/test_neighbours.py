@@ -25,3 +25,14 @@ def test_nearest_within_equals_all_pairs(
     for j, (i, distance) in found.items():
         assert i == distances[j].argmin()
         assert distance == pytest.approx(distances[j].min(), rel=1e-3)
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1e18])
+def test_numbers_whose_squares_leave_float32(rng: np.random.Generator, scale: float) -> None:
+    x, y = (rng.normal(size=(50, 8)).astype(np.float32) for _ in range(2))
+    y[3] = x[7]
+    large_x, large_y = x * np.float32(scale), y * np.float32(scale)
+    assert usual_nearest_distance(large_x) == pytest.approx(scale * usual_nearest_distance(x))
+    assert [j for j, _, _ in nearest_within(large_x, large_y, 0.5 * scale)] == [
+        j for j, _, _ in nearest_within(x, y, 0.5)
+    ]

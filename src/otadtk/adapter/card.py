@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any
@@ -67,6 +68,11 @@ class AdapterCard:
         for name in (*names, "licence", "origin", "version", "content"):
             if not isinstance(getattr(self, name), str):
                 raise ValueError(f"{name} is not text")
+        if not re.fullmatch(r"\w[\w.+-]{0,99}", self.variant, re.ASCII):  # it names a file
+            raise ValueError("variant is not a name of letters, digits and . + - _")
+        for name in names:
+            if not getattr(self, name).isprintable():
+                raise ValueError(f"{name} has characters that cannot be printed")
         for name in ("training", "validation"):
             if not isinstance(getattr(self, name), dict):
                 raise ValueError(f"{name} is not a table")

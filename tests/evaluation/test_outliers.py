@@ -1,0 +1,66 @@
+"""A few clips so far away that no interval of the score holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from otadtk import FAD
+from otadtk.cli.compare import main as compare
+from otadtk.cli.score import main as score
+from otadtk.embed.embedding_set import EmbeddingSet
+from otadtk.evaluation.outliers import find_outliers
+
+
+def given(vectors: np.ndarray, name: str) -> EmbeddingSet:
+    files = tuple(Path(f"{name}{k}") for k in range(len(vectors)))
+    none = (None,) * len(files)
+    return EmbeddingSet(vectors.astype(np.float32), files, none, ("",) * len(files), (), 0)
+
+
+@pytest.mark.parametrize("far", [[], [4], [4, 11], [4, 11, 17, 18, 19]])
+def test_a_few_far_clips_are_named_farthest_first(rng: np.random.Generator, far: list[int]) -> None:
+    x, y = rng.normal(size=(2, 20, 6))
+    for distance, k in enumerate(far, 100):
+        y[k] += distance
+    found = find_outliers(FAD("given"), given(x, "x"), given(y, "y"))
+    if far and len(far) <= 2:
+        assert found is not None
+        assert found.clips == tuple(Path(f"y{k}") for k in reversed(far))
+        assert found.share > 0.95
+    else:
+        assert found is None, "none is far, or they are many and part of what is there"
+
+
+def test_heavy_tails_are_no_outliers(rng: np.random.Generator) -> None:
+    sets = [given(rng.standard_t(3, size=(100, 6)), name) for name in "xy"]
+    assert find_outliers(FAD("given"), sets[0], sets[1]) is None
+    same = given(np.ones((30, 6)), "z")
+    assert find_outliers(FAD("given"), same, same) is None
+
+
+def test_commands_name_the_clip_and_print_no_interval(
+    rng: np.random.Generator,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    x, y = rng.normal(size=(2, 50, 8))
+    np.save("ref.npy", x)
+    np.save("near.npy", y)
+    y[7] += 2e4
+    np.save("far.npy", y)
+    assert score("given ref.npy far.npy --metrics otad,fad --ci --excess --no-null".split()) == 0
+    out, err = capsys.readouterr()
+    assert out.count("95 % interval: none, because a few far clips decide the score") == 2
+    assert out.count("95 % interval none, because") == 2, "of the excess"
+    assert "far.npy/7 makes up 99.9 %" in err
+    assert score("given ref.npy near.npy --fad --ci --no-null".split()) == 0
+    out, err = capsys.readouterr()
+    assert "95 % interval: none" not in out
+    assert "makes up" not in err
+    assert compare("given ref.npy near.npy far.npy --fad --no-null".split()) == 0
+    assert "no interval of FAD of far.npy holds" in capsys.readouterr().err
