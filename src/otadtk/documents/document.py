@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from otadtk import __version__
+from otadtk.documents.reading import SCHEMA
 from otadtk.embed import EmbeddingSet
 from otadtk.encoders import EncoderSpec
 from otadtk.evaluation.audit import PairAudit
@@ -30,7 +31,6 @@ from otadtk.metrics.verdicts import BAD, GOOD
 from otadtk.statistics.resampling import Floor
 from otadtk.statistics.verdicts import Verdicts
 
-SCHEMA = "otadtk-document/1"
 NEAREST = 3
 """Nearest references listed for a clip."""
 _NEAREST_WORK = 4_000_000_000
@@ -147,6 +147,7 @@ def _set(path: str | Path, side: EmbeddingSet) -> Json:
         "encoded": side.encoded,
         "left_out": [{"file": os.fspath(c.path), "reason": c.reason} for c in side.bad],
         "note": side.note,
+        "content": side.content,
     }
 
 
