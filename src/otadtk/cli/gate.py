@@ -99,7 +99,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _gate(options: argparse.Namespace, engine: Engine) -> int:
-    from otadtk.tracking.gate import decide
+    from otadtk.tracking.gate import decide, refuse_unlike
     from otadtk.tracking.record import Record
     from otadtk.tracking.scoring import Reference
     from otadtk.tracking.summary import junit, markdown
@@ -118,7 +118,9 @@ def _gate(options: argparse.Namespace, engine: Engine) -> int:
     sets = [options.ref, options.eval]
     (metric,) = make_metrics(options, options.model, sets, engine)
     reference = Reference(metric, options.ref, metric.embed(options.ref))
-    if baseline is None:
+    if baseline is not None:
+        refuse_unlike(baseline, reference.embedded.content, reference.choices)
+    else:
         logger.info("the baseline:")
         made = _score(reference, options.baseline, options)
         baseline = Record.of(made, metric.name, str(options.baseline))
@@ -127,7 +129,9 @@ def _gate(options: argparse.Namespace, engine: Engine) -> int:
     gate = decide(baseline, current, max_rise=options.max_rise, paired=options.paired)
     if options.json != "-":
         print(gate.sentence())
-        print(f"  a true rise of {gate.detectable:.6f} is found in about 80 % of runs of this size")
+        print(
+            f"  a true {gate.word} of {gate.detectable:.6f} is found in about 80 % of runs of this size"
+        )
         found = gate.newly_bad()
         if found:
             print(f"  {len(found)} clips are bad that were not, such as {found[0][0]}")

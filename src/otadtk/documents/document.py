@@ -79,7 +79,7 @@ def comparison_document(run: ComparisonRun) -> Json:
 def _comparison(comparison: Comparison, systems: Mapping[str, str | Path]) -> Json:
     facts = [name for _, metric in all_metrics() for name in metric.facts_schema]
     return {
-        **_metric(comparison.metric),
+        **metric_record(comparison.metric),
         "reference_clips": comparison.reference_clips,
         "paired": comparison.paired,
         "systems": [
@@ -164,8 +164,8 @@ def _model(spec: EncoderSpec) -> Json:
     }
 
 
-def _metric(metric: AudioMetric) -> Json:
-    """The metric, its encoder, settings and adapter."""
+def metric_record(metric: AudioMetric) -> Json:
+    """The metric, its encoder, settings and adapter, as every result names them."""
     settings, card = metric.settings_record, metric.card
     described: Json = {"metric": metric.name, "model": _model(metric.spec), "settings": settings}
     described["higher_is_better"] = metric.higher_is_better
@@ -185,7 +185,7 @@ def _values(measurement: Measurement) -> Json:
 def _result(evaluation: Evaluation, *, clips: bool) -> Json:
     found, measurement = evaluation.statistics, evaluation.measurement
     result = {
-        **_metric(evaluation.metric),
+        **metric_record(evaluation.metric),
         "score": evaluation.score,
         **_values(measurement),
         "seconds": evaluation.seconds,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from otadtk.errors import UsageError
@@ -44,13 +45,18 @@ class Gate:
         noise = self.difference.deviation
         return _POWER * noise + max(self.max_rise or 0.0, _NORMAL * noise)
 
+    @property
+    def word(self) -> str:
+        """What a change for the worse is: a rise, or a loss where higher is better."""
+        return "loss" if self.current.higher_is_better else "rise"
+
     def sentence(self) -> str:
         """The result in one line."""
         rise = self.difference
         found = (
             f"{self.current.metric} {self.baseline.score:.6f} → {self.current.score:.6f}, "
             f"{'worse' if rise.value >= 0 else 'better'} by {abs(rise.value):.6f} "
-            f"(95 % interval of the rise {rise.low:.6f} to {rise.high:.6f})"
+            f"(95 % interval of the {self.word} {rise.low:.6f} to {rise.high:.6f})"
         )
         if self.worse:
             return f"worse: {found}"
@@ -74,6 +80,13 @@ class Gate:
         return sorted(found, key=lambda each: -each[1].cost)
 
 
+def refuse_unlike(baseline: Record, reference: str, choices: Mapping[str, str]) -> None:
+    """A UsageError if runs with this reference and these choices do not compare with the baseline."""
+    unlike = baseline.unlike(reference, choices)
+    if unlike is not None:
+        raise UsageError(f"The baseline cannot be compared with this run: {unlike}.")
+
+
 def decide(
     baseline: Record, current: Record, *, max_rise: float | None = None, paired: bool = False
 ) -> Gate:
@@ -82,9 +95,7 @@ def decide(
     The rise is a difference of two scores from the same reference, by a jackknife in which both leave
     out the same reference clips. With ``paired`` the k-th clips of both belong together, too.
     """
-    unlike = baseline.difference_of_choices(current)
-    if unlike is not None:
-        raise UsageError(f"The baseline cannot be compared with this run: {unlike}.")
+    refuse_unlike(baseline, current.reference, current.choices)
     clips = baseline.clips, current.clips
     if max(clips) - min(clips) > (0 if paired else MOST_UNLIKE * max(clips)):
         raise UsageError(

@@ -12,6 +12,7 @@ from otadtk.metrics.verdicts import BAD
 from otadtk.statistics.jackknife import Side, Without
 from otadtk.statistics.resampling import Interval
 
+NO_PROTOCOL = "none"
 _NO_CHOICE = frozenset({"max_memory", "seed"})
 """Settings that do not decide what is measured."""
 
@@ -94,8 +95,6 @@ class Record:
                 f"{source} lacks the interval or the hash of its clips: write it anew, by "
                 f"otadtk … --ci --json or otadtk-gate … --json."
             )
-        adapter = result.get("adapter")
-        settings = {k: v for k, v in result["settings"].items() if k not in _NO_CHOICE}
         protocol = document["provenance"].get("protocol")
         folder = sets["evaluated"]["path"]
         return cls(
@@ -104,13 +103,9 @@ class Record:
             reference=sets["reference"]["content"],
             evaluated=sets["evaluated"]["content"],
             clips=sets["evaluated"]["clips"],
-            choices={
-                "the features": f"{result['model']['name']} {result['model']['fingerprint'][:12]}",
-                "the adapter": adapter["content"][:12] if adapter else "none",
-                "what is compared": sets["evaluated"]["compared"],
-                "the protocol": protocol["name"] if protocol else "none",
-                **{name.replace("_", " "): str(value) for name, value in settings.items()},
-            },
+            choices=choices_of(
+                result, sets["evaluated"]["compared"], protocol["name"] if protocol else NO_PROTOCOL
+            ),
             higher_is_better=result["higher_is_better"],
             score=result["score"],
             interval=_interval(result["statistics"]["interval"]),
@@ -120,15 +115,28 @@ class Record:
             version=document["provenance"]["otadtk"],
         )
 
-    def difference_of_choices(self, other: Record) -> str | None:
-        """The first thing in which two runs differ and may not; ``None`` if they can be compared."""
-        if self.reference != other.reference:
+    def unlike(self, reference: str, choices: Mapping[str, str]) -> str | None:
+        """The first thing in which a run differs and may not; ``None`` if both can be compared."""
+        if self.reference != reference:
             return "the reference has other clips, or the same in another order"
-        for name in {**self.choices, **other.choices}:
-            mine, theirs = (side.choices.get(name, "not set") for side in (self, other))
+        for name in {**self.choices, **choices}:
+            mine, theirs = (side.get(name, "not set") for side in (self.choices, choices))
             if mine != theirs:
                 return f"{name}: {mine} there, {theirs} here"
         return None
+
+
+def choices_of(described: Mapping[str, Any], compared: str, protocol: str) -> dict[str, str]:
+    """What decides a score beside the clips, of a metric as documents describe it."""
+    adapter, settings = described.get("adapter"), described["settings"]
+    chosen = {name: value for name, value in settings.items() if name not in _NO_CHOICE}
+    return {
+        "the features": f"{described['model']['name']} {described['model']['fingerprint'][:12]}",
+        "the adapter": adapter["content"][:12] if adapter else "none",
+        "what is compared": compared,
+        "the protocol": protocol,
+        **{name.replace("_", " "): str(value) for name, value in chosen.items()},
+    }
 
 
 def _interval(found: Mapping[str, Any]) -> Interval:

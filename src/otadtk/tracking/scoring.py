@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from otadtk.documents.document import score_document
+from otadtk.documents.document import metric_record, score_document
 from otadtk.embed import EmbeddingSet
 from otadtk.evaluation.audit import PairAudit
 from otadtk.evaluation.defaults import with_floor, with_verdicts
@@ -14,6 +14,7 @@ from otadtk.evaluation.evaluate import Evaluation, evaluate
 from otadtk.evaluation.run import Provenance, ScoreRun
 from otadtk.metrics import AudioMetric
 from otadtk.statistics.designs import Design
+from otadtk.tracking.record import NO_PROTOCOL, choices_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +24,12 @@ class Reference:
     metric: AudioMetric
     path: str | Path
     embedded: EmbeddingSet
+
+    @property
+    def choices(self) -> dict[str, str]:
+        """What decides a score beside the clips, as records have it."""
+        compared = "clips" if self.embedded.frames is None else "frames"
+        return choices_of(metric_record(self.metric), compared, NO_PROTOCOL)
 
     def evaluate(
         self, evaluated: EmbeddingSet, *, design: Design | None = None, seed: int = 0

@@ -15,7 +15,7 @@ def markdown(gate: Gate) -> str:
     """A section in Markdown: the decision, a table, the clips that are newly bad."""
     rise, limit = gate.difference, gate.max_rise
     paired = " of paired clips" if gate.paired else ""
-    allowed = "any rise beyond noise" if limit is None else f"a rise beyond noise above {limit:g}"
+    allowed = "" if limit is None else f" of more than {limit:g}"
     sentence = gate.sentence()
     lines = [
         f"## otadtk: {'❌ worse than the baseline' if gate.worse else '✅ not worse'}",
@@ -26,10 +26,10 @@ def markdown(gate: Gate) -> str:
         "|---|---:|---:|---:|---:|---:|",
         _row("baseline", gate.baseline),
         _row("this run", gate.current),
-        f"| rise{paired} | | {rise.value:+.6f} | {rise.low:+.6f} to {rise.high:+.6f} | | |",
+        f"| {gate.word}{paired} | | {rise.value:+.6f} | {rise.low:+.6f} to {rise.high:+.6f} | | |",
         "",
-        f"Fails for {allowed}. With these numbers of clips a true rise of {gate.detectable:.6f} is "
-        f"found in about 80 % of runs.",
+        f"Fails for a {gate.word}{allowed} beyond noise. With these numbers of clips a true "
+        f"{gate.word} of {gate.detectable:.6f} is found in about 80 % of runs.",
     ]
     found = gate.newly_bad()
     if found:
