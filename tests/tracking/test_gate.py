@@ -29,8 +29,7 @@ def run(main: Any, *arguments: object) -> int:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A reference, a baseline with its document, another draw of the same model, and one with 10 %
-    spoilt clips."""
+    """A reference, a baseline and its document, another draw, and one with 10 % spoilt clips."""
     folder = tmp_path_factory.mktemp("gate")
     rng = np.random.default_rng(4)
     names = np.array([f"{k}.wav" for k in range(120)])

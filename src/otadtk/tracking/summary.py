@@ -35,9 +35,7 @@ def markdown(gate: Gate) -> str:
     if found:
         more = f" The worst {CLIPS_LISTED}:" if len(found) > CLIPS_LISTED else ""
         lines += ["", f"{len(found)} clips are bad that were not.{more}", ""]
-        lines += [
-            f"- {_plain(name)} (cost {clip.cost:.4g})" for name, clip in found[:CLIPS_LISTED]
-        ]
+        lines += [f"- {_plain(name)} (cost {clip.cost:.4g})" for name, clip in found[:CLIPS_LISTED]]
     return "\n".join(lines) + "\n"
 
 
