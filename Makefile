@@ -66,10 +66,10 @@ bench: setup
 	$(BIN)/python benchmarks/solver.py "$(DATA)"
 	$(BIN)/python benchmarks/embedding.py "$(DATA)"
 	$(BIN)/python benchmarks/originals.py
-	$(BIN)/python benchmarks/encoders.py --write docs/encoders.md
-	$(BIN)/python benchmarks/scale.py --write docs/scale.md
+	$(BIN)/python benchmarks/encoders.py --write docs/reference/encoders.md
+	$(BIN)/python benchmarks/scale.py --write docs/how-to/scale.md
 
-RESULTS ?= docs/results
+RESULTS ?= docs/evidence/results
 MODELS ?= yamnet logmel
 EXPERIMENTS ?= rank-one factorial per-sample mos regularisation invariance efficiency
 
@@ -84,7 +84,7 @@ experiments: setup
 	$(if $(PEERS),$(BIN)/otadtk-experiments equivalence --peers "$(PEERS)" --out $(RESULTS),)
 	$(if $(LISTENING),$(BIN)/otadtk-experiments listening --out $(RESULTS) \
 	  --ratings "$(LISTENING)"/*.csv "$(LISTENING)"/timbre/*.csv,)
-	$(BIN)/otadtk-experiments page docs/results.md --out $(RESULTS)
+	$(BIN)/otadtk-experiments page docs/evidence/results.md --out $(RESULTS)
 
 fuzz: setup
 	FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -W error -m tests.fuzzing
