@@ -261,7 +261,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Hub]]:
 def test_models_of_the_hub(hub: type[Hub], monkeypatch: pytest.MonkeyPatch) -> None:
     clip = sound(8_000)
     first = get_encoder("hf:owner/name@v1#1", device="cpu")
-    assert first.spec.summary.endswith(f"layer 1, commit {'a' * 40}")
+    assert first.spec.paper.endswith(f"at commit {'a' * 40}")
     plain = get_encoder(f"hf:{hub.root / ('a' * 40)}#1", device="cpu")
     np.testing.assert_array_equal(first.encode(clip, 16_000), plain.encode(clip, 16_000))
     assert not [path for path in hub.asked if path.endswith((".py", ".txt"))]

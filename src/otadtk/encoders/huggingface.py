@@ -72,17 +72,17 @@ def spec_of(name: str) -> EncoderSpec:
     rate = int(front.get("sampling_rate", 16_000))
     layer = address.layer if address.layer is not None else layers
     # the hub keeps the files of a commit in a folder of its name
-    commit = "" if Path(address.place).is_dir() else f", commit {folder.name}"
+    commit = "" if Path(address.place).is_dir() else f" at commit {folder.name}"
     return EncoderSpec(
         name=name,
         summary=f"{config.get('model_type', 'a model')} in the format of Hugging Face, layer "
-        f"{layer}{commit}",
+        f"{layer}",
         loader="otadtk.encoders.huggingface:load",
         sample_rate=rate,
         dim=dim,
         preprocessing=f"hf/1: soxr HQ, the model's own front end, layer {layer}",
         licence="see the model's card",
-        paper="see the model's card",
+        paper=f"see the model's card{commit}",
         training_data="see the model's card",
         commercial_use=False,
         identity=_identity(folder),
