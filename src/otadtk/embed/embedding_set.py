@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +24,7 @@ class BadClip:
     reason: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class EmbeddingSet:
     """The vectors ``(n, d)`` of a set of clips, with the file, audit and hash of each.
 
@@ -49,6 +50,12 @@ class EmbeddingSet:
     moments: Moments | None = None
     """The mean and the covariance, where nothing else is known: there are no clips and no frames."""
 
+    def __repr__(self) -> str:
+        points = "x".join(map(str, np.shape(self.points)))
+        first = f", first={str(self.files[0])!r}" if self.files else ""
+        bad = f", {len(self.bad)} left out" if self.bad else ""
+        return f"EmbeddingSet({len(self.files)} clips, {points} numbers{first}{bad})"
+
     @property
     def moments_only(self) -> bool:
         """Whether only the mean and the covariance are known."""
@@ -58,6 +65,16 @@ class EmbeddingSet:
     def points(self) -> NDArray[np.floating]:
         """What a metric compares: the clip vectors, or the frames."""
         return self.vectors if self.frames is None else self.frames
+
+    @property
+    def content(self) -> str:
+        """A SHA-256 of the clips in their order, or of the moments where there are no clips."""
+        whole = hashlib.sha256("\n".join(self.digests).encode())
+        if self.moments is not None:
+            spread = self.moments.covariance, self.moments.factor
+            for part in (self.moments.mean, *spread):
+                whole.update(b"" if part is None else np.ascontiguousarray(part).data)
+        return whole.hexdigest()
 
     def frames_by_clip(self) -> list[NDArray[np.floating]]:
         """The frames of each clip, where the set has frames."""

@@ -1,0 +1,33 @@
+"""Names of clips: below their common folder, and back from a name to the clip."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+
+def relative_name(file: Path, root: Path) -> str:
+    """The path of a clip below ``root``, with slashes; its bare name if it is not below it."""
+    whole, start = file.as_posix(), root.as_posix().rstrip("/") + "/"  # relative_to is slow
+    if start == "./" and not file.is_absolute():
+        return whole
+    return whole[len(start) :] if whole.startswith(start) else file.name
+
+
+def common_root(files: Sequence[Path]) -> Path:
+    """The deepest folder that holds all clips; the current one if there is none."""
+    try:
+        return Path(os.path.commonpath([os.fspath(file.parent) for file in files]))
+    except ValueError:  # some paths are absolute and some are not
+        return Path()
+
+
+def clips_by_name(files: Sequence[Path]) -> dict[str, list[int]]:
+    """The clips that each name may mean: the path, the path below the common folder, the bare name."""
+    root = common_root(files)
+    found: dict[str, list[int]] = {}
+    for i, file in enumerate(files):
+        for name in {os.fspath(file), relative_name(file, root), file.name}:
+            found.setdefault(name, []).append(i)
+    return found
