@@ -185,7 +185,7 @@ def compare(
         request = fitted(request, metric)
         own = _of_system(distance, n, start)
         statistics = statistics_between(own, n, size, request, score=measured.score, engine=engine)
-        far = find_outliers(metric, reference, side)
+        far = find_outliers(metric, real, side)
         caveats = () if far is None else (far.note(f"{metric.name} of {name}"),)
         found.append(System(name, size, measured.score, statistics, measured, caveats))
         start += size
