@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         UsageError,
         WeightsError,
     )
+    from otadtk.evaluation.compare import Comparison, compare
     from otadtk.evaluation.evaluate import Evaluation, evaluate
     from otadtk.metrics import FAD, KAD, OTAD, compute_fad, compute_kad
     from otadtk.metrics.diagnostics import OTADDiagnostics
@@ -51,6 +52,7 @@ _HOME = {
     ),
     "otadtk.metrics": ("FAD", "KAD", "OTAD", "compute_fad", "compute_kad"),
     "otadtk.metrics.transport": ("compute_otad",),
+    "otadtk.evaluation.compare": ("Comparison", "compare"),
     "otadtk.evaluation.evaluate": ("Evaluation", "evaluate"),
     "otadtk.report.page": ("write_report",),
 }
@@ -63,6 +65,7 @@ __all__ = [
     "AdapterError",
     "AudioError",
     "BaseEncoder",
+    "Comparison",
     "Evaluation",
     "NotConvergedError",
     "OTADDiagnostics",
@@ -71,6 +74,7 @@ __all__ = [
     "UsageError",
     "WeightsError",
     "__version__",
+    "compare",
     "compute_fad",
     "compute_kad",
     "compute_otad",

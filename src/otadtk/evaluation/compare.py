@@ -21,7 +21,7 @@ from otadtk.evaluation.evaluate import (
     fitted,
     statistics_between,
 )
-from otadtk.metrics import AudioMetric, Measurement
+from otadtk.metrics import AudioMetric, Measurement, PathLike
 from otadtk.metrics.diagnostics import OTADDiagnostics
 from otadtk.statistics.designs import Design
 from otadtk.statistics.differences import (
@@ -127,8 +127,8 @@ class Comparison:
 
 def compare(
     metric: AudioMetric,
-    reference: EmbeddingSet,
-    systems: Mapping[str, EmbeddingSet],
+    reference: PathLike | EmbeddingSet,
+    systems: Mapping[str, PathLike | EmbeddingSet],
     *,
     paired: bool = False,
     bootstrap: int = 0,
@@ -141,25 +141,36 @@ def compare(
 ) -> Comparison:
     """The systems ranked by their distance from the reference, with every difference's interval.
 
-    Differences come from a jackknife, or from ``bootstrap`` replicates if that is not 0. Each
-    replicate uses the same reference clips for all systems. ``paired``: the k-th clips of all
-    systems belong together, as for the same prompts. Intervals of scores come from a jackknife.
+    The reference and the systems, by name, are folders or embedded sets. Differences come from a
+    jackknife, or from ``bootstrap`` replicates if that is not 0. Each replicate uses the same
+    reference clips for all systems. ``paired``: the k-th clips of all systems belong together, as
+    for the same prompts. Intervals of scores come from a jackknife.
 
     ``null`` permutations give the floor of each system and ``excess`` its excess, as ``evaluate``
     does. ``designs`` says which clips of a system may change places with the reference, by its name.
+
+    >>> from otadtk import OTAD, compare
+    >>> ranked = compare(OTAD("yamnet"), "real/", {"a": "a/", "b": "b/"})  # doctest: +SKIP
+    >>> ranked.systems[0].name, ranked.lead(0)  # doctest: +SKIP
     """
     require_at_least(bootstrap, 0, "bootstrap")
     require_at_least(seed, 0, "seed")
     if len(systems) < 2:
         raise UsageError("A comparison needs at least two systems.")
-    sizes = [len(side.files) for side in systems.values()]
+    if not isinstance(reference, EmbeddingSet):
+        reference = metric.embed(reference, workers=workers)
+    sets = {
+        name: side if isinstance(side, EmbeddingSet) else metric.embed(side, workers=workers)
+        for name, side in systems.items()
+    }
+    sizes = [len(side.files) for side in sets.values()]
     if paired and len(set(sizes)) > 1:
         raise UsageError(f"Paired systems need equal numbers of clips, not {sizes}.")
     n, engine = len(reference.files), resolve_engine(metric.engine, workers)
-    distance = between_clips(metric, [reference, *systems.values()])
+    distance = between_clips(metric, [reference, *sets.values()])
     found: list[System] = []
     start = 0
-    for (name, side), size in zip(systems.items(), sizes, strict=True):
+    for (name, side), size in zip(sets.items(), sizes, strict=True):
         measured = metric.measure(reference, side)
         if measured.description:
             logger.info("%s: %s", name, measured.description)
@@ -189,7 +200,7 @@ def compare(
             seed=seed,
             engine=engine,
         ).T
-        replicates = dict(zip(systems, columns, strict=True))
+        replicates = dict(zip(sets, columns, strict=True))
 
     def difference(first: System, second: System) -> Difference:
         if not bootstrap:
@@ -202,7 +213,7 @@ def compare(
         (first.name, second.name): difference(first, second)
         for first, second in permutations(found, 2)
     }
-    mismatch = _name_mismatch(systems) if paired else ""
+    mismatch = _name_mismatch(sets) if paired else ""
     return Comparison(metric, n, tuple(found), differences, paired, seed, mismatch)
 
 

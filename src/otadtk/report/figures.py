@@ -18,8 +18,8 @@ Axes = Any
 """Of matplotlib, whose types differ between versions."""
 
 FORMATS = ("svg", "png")
-_BLUE, _RUST, _GREEN, _INK = "#1d5a9e", "#a93c17", "#4f6d5d", "#1d1b19"
-_STYLE: dict[str, Any] = {
+BLUE, RUST, _GREEN, _INK = "#1d5a9e", "#a93c17", "#4f6d5d", "#1d1b19"
+STYLE: dict[str, Any] = {
     "font.family": "sans-serif",
     "font.size": 9,
     "axes.spines.top": False,
@@ -59,7 +59,7 @@ def write_figures(content: ReportContent, folder: Path) -> list[Path]:
         drawings["convergence"] = (_convergence, (3.4, 2.4))
     folder.mkdir(parents=True, exist_ok=True)
     written = []
-    with matplotlib.rc_context(_STYLE):
+    with matplotlib.rc_context(STYLE):
         for name, (draw, size) in drawings.items():
             figure = Figure(figsize=size)
             draw(content, figure.subplots())
@@ -83,12 +83,12 @@ def _histogram(content: ReportContent, axes: Axes) -> None:
     edges = np.geomspace(positive.min() * 0.98, positive.max() * 1.02, 41)
     bad = np.array([label != "" for label in content.labels], dtype=bool)
     if len(bad) == 0:
-        axes.hist(positive, edges, color=_BLUE, label="evaluated clips")
+        axes.hist(positive, edges, color=BLUE, label="evaluated clips")
         median = float(np.median(relative))
     else:
         parts = [relative[~bad], relative[bad]]
         drawn = axes.hist(
-            parts, edges, stacked=True, color=[_BLUE, _RUST], label=["clean", "known bad"]
+            parts, edges, stacked=True, color=[BLUE, RUST], label=["clean", "known bad"]
         )
         for bar in drawn[2][1]:
             bar.set_hatch("////")
@@ -134,7 +134,7 @@ def _map(content: ReportContent, axes: Axes) -> None:
         y[split:][order],
         s=4 + 30 * heat,
         c=most**heat,
-        cmap=LinearSegmentedColormap.from_list("cost", ["#7fa3cc", _RUST]),
+        cmap=LinearSegmentedColormap.from_list("cost", ["#7fa3cc", RUST]),
         norm=LogNorm(1.0, max(most, 1.01)),
         linewidths=0,
         alpha=0.85,
@@ -154,10 +154,10 @@ def _strip(content: ReportContent, axes: Axes) -> None:
     table = content.table
     ranks = np.arange(1, len(table.order) + 1)
     costs = table.relative[table.order]
-    axes.plot(ranks, costs, color=_BLUE, linewidth=1.2)
+    axes.plot(ranks, costs, color=BLUE, linewidth=1.2)
     if content.labels:
         bad = np.array([content.labels[j] != "" for j in table.order])
-        axes.plot(ranks[bad], costs[bad], "x", color=_RUST, markersize=4, label="known bad")
+        axes.plot(ranks[bad], costs[bad], "x", color=RUST, markersize=4, label="known bad")
         axes.legend()
     axes.axhline(1.0, color=_INK, linestyle="--", linewidth=0.8)
     if costs.min() > 0:
@@ -171,7 +171,7 @@ def _roc(content: ReportContent, axes: Axes) -> None:
     assert content.detection is not None
     false, true = zip(*content.detection.roc, strict=True)
     axes.plot([0, 1], [0, 1], color="#8a857e", linestyle="--", linewidth=0.8)
-    axes.plot(false, true, color=_RUST, label=f"AUROC {content.detection.auroc:.3f}")
+    axes.plot(false, true, color=RUST, label=f"AUROC {content.detection.auroc:.3f}")
     axes.set_xlabel("clean clips flagged")
     axes.set_ylabel("bad clips found")
     axes.set_aspect("equal")
@@ -183,10 +183,10 @@ def _convergence(content: ReportContent, axes: Axes) -> None:
     limit = content.options.limit
     assert limit is not None
     inverse = 1.0 / np.asarray(limit.sizes)
-    axes.plot(inverse, limit.scores, "o", color=_BLUE, markersize=3, label="subsets")
+    axes.plot(inverse, limit.scores, "o", color=BLUE, markersize=3, label="subsets")
     ends = np.array([0.0, inverse.max()])
-    axes.plot(ends, limit.value + limit.slope * ends, color=_RUST, linewidth=1)
-    axes.plot(0.0, limit.value, "D", color=_RUST, markersize=4, label=f"limit {limit.value:.4f}")
+    axes.plot(ends, limit.value + limit.slope * ends, color=RUST, linewidth=1)
+    axes.plot(0.0, limit.value, "D", color=RUST, markersize=4, label=f"limit {limit.value:.4f}")
     axes.locator_params(axis="x", nbins=4)
     axes.set_xlabel("1/N")
     axes.set_ylabel("OTAD")
