@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from otadtk.cli.inputs.systems import in_order_of_pairs, suggest_pairs, systems_of
 from otadtk.cli.shared.audit import describe
 from otadtk.cli.shared.common_options import positive_int, seed_number
 from otadtk.cli.shared.designs import (
@@ -30,7 +31,7 @@ from otadtk.cli.shared.scoring import add_input_options, check_files, provenance
 from otadtk.errors import NotConvergedError, UsageError
 
 if TYPE_CHECKING:
-    from otadtk.embed import EmbeddingSet
+    from otadtk.embed import EmbeddingSet, Source
     from otadtk.engine import Engine
     from otadtk.evaluation.audit import PairAudit
     from otadtk.evaluation.compare import Comparison
@@ -100,7 +101,7 @@ def _compare(options: argparse.Namespace, engine: Engine) -> None:
             f"An interval needs at least {_LEAST_BOOTSTRAP} replicates; --bootstrap "
             f"{options.bootstrap} is too few."
         )
-    models, reference_path, systems = _inputs(options)
+    models, reference_path, systems, sources = _inputs(options)
     check_files(options, [reference_path, *systems.values()], tables=[options.groups])
     comparisons: list[Comparison] = []
     notes: list[str] = []
@@ -109,10 +110,14 @@ def _compare(options: argparse.Namespace, engine: Engine) -> None:
     for model in models:
         metrics = make_metrics(options, model, [reference_path, *systems.values()], engine)
         references = embed_once(metrics, reference_path)
-        sets = {name: embed_once(metrics, path) for name, path in systems.items()}
+        sets = {name: embed_once(metrics, source) for name, source in sources.items()}
+        if options.paired:
+            sets = in_order_of_pairs(sets)
         if not audits:  # the sets are audited with the first model
             first = {name: found[0] for name, found in sets.items()}
             audits = describe(metrics[0], references[0], first)
+            if not options.paired:
+                suggest_pairs(first)
         if designs is None:
             designs = _designs(options, references[0], {n: found[0] for n, found in sets.items()})
         for number, metric in enumerate(metrics):
@@ -168,18 +173,26 @@ def _designs(
     return designs
 
 
-def _inputs(options: argparse.Namespace) -> tuple[list[str], Path, dict[str, Path]]:
-    """(models, reference, systems by name)."""
+def _inputs(
+    options: argparse.Namespace,
+) -> tuple[list[str], Path, dict[str, Path], dict[str, Source]]:
+    """(models, reference, file or folder of each system by name, its clips).
+
+    A manifest with a column ``system`` holds several systems.
+    """
     inputs = list(options.inputs)
     named = options.models if options.models is not None else inputs.pop(0)
     models = [name for name in dict.fromkeys(named.split(",")) if name]
-    if not models or len(inputs) < 3:
+    reference, *named_systems = (Path(text) for text in inputs) if inputs else (Path(),)
+    systems = [
+        (name, path, source) for path in named_systems for name, source in systems_of(path).items()
+    ]
+    if not models or len(systems) < 2:
         raise UsageError("A comparison needs a model, a reference and at least two systems.")
-    reference, *systems = (Path(text) for text in inputs)
-    by_name = {str(path): path for path in systems}
-    if len(by_name) < len(systems):
+    if len({name for name, _, _ in systems}) < len(systems):
         raise UsageError("A system is named twice; name each once.")
-    return models, reference, by_name
+    places = {name: path for name, path, _ in systems}
+    return models, reference, places, {name: source for name, _, source in systems}
 
 
 if __name__ == "__main__":

@@ -221,7 +221,7 @@ def _score(options: argparse.Namespace, engine: Engine, protocol: Protocol | Non
         evaluations.append(evaluation)
         if options.csv is not None:
             append_score(evaluation, options)
-        if options.labels is not None and options.json != "-":
+        if options.json != "-":
             print_detection(evaluation, options.labels)
         if evaluation.measurement.diagnostics is not None:
             _show_clips(evaluation.measurement.diagnostics, options)

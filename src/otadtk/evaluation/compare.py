@@ -207,7 +207,12 @@ def compare(
 
 
 def _name_mismatch(systems: Mapping[str, EmbeddingSet]) -> str:
-    """A sentence on the first paired clips of different names; empty if there are none."""
+    """A sentence on the first paired clips of different names; empty if there are none.
+
+    Clips whose manifests say which belong together may have any names.
+    """
+    if all(side.column("pair") for side in systems.values()):
+        return ""
     for clips in zip(*(side.files for side in systems.values()), strict=True):
         if len({clip.stem for clip in clips}) > 1:
             names = " and ".join(str(clip) for clip in clips)
