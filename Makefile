@@ -3,6 +3,8 @@
 # make setup   virtual environment, dependencies and the YAMNet weights
 #              TORCH_INDEX=address of CPU builds of torch, or CUDA=1 for the registry's build
 # make lint    ruff and mypy
+# make docs    the documentation as a site, in build/site; make docs-serve shows it while you write
+# make pictures      draws what is out of date in docs/images; make readme: the demo's lines in README.md
 # make bench   measure (DATA=folder of audio)
 # make experiments   the paper's experiments (DATA=ESC-50 as published; README has the rest)
 # make fuzz    odd files, options, arrays, names, packs and transport problems, for FUZZ_SECONDS
@@ -20,7 +22,7 @@ CUDA ?=
 WORKERS ?= 2
 FUZZ_SECONDS ?= 60
 
-.PHONY: demo test setup lint bench experiments fuzz long wheel clean
+.PHONY: demo test setup lint docs docs-serve pictures readme bench experiments fuzz long wheel clean
 .DEFAULT_GOAL := demo
 
 # What pip would install by itself on Linux brings gigabytes of CUDA packages along. A CPU build has the
@@ -61,15 +63,34 @@ lint: $(INSTALLED)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# mkdocs is fixed in constraints.txt, so what its makers say about other versions is left out
+MKDOCS := NO_MKDOCS_2_WARNING=1 PYTHONPATH=src $(BIN)/python -m mkdocs
+GALLERY := build/gallery
+
+docs: setup
+	PYTHONPATH=src $(BIN)/python -m website.gallery $(GALLERY)
+	$(MKDOCS) build --strict --quiet
+	@echo "open build/site/index.html"
+
+docs-serve: setup
+	@test -e $(GALLERY)/comparison.html || PYTHONPATH=src $(BIN)/python -m website.gallery $(GALLERY)
+	$(MKDOCS) serve
+
+pictures: setup
+	PYTHONPATH=src $(BIN)/python -m website.pictures
+
+readme: setup
+	PYTHONPATH=src $(BIN)/python -m website.gallery $(GALLERY) --readme
+
 bench: setup
 	@test -n "$(DATA)" || { echo "make bench needs a folder of audio: make bench DATA=path" >&2; exit 2; }
 	$(BIN)/python benchmarks/solver.py "$(DATA)"
 	$(BIN)/python benchmarks/embedding.py "$(DATA)"
 	$(BIN)/python benchmarks/originals.py
-	$(BIN)/python benchmarks/encoders.py --write docs/encoders.md
-	$(BIN)/python benchmarks/scale.py --write docs/scale.md
+	$(BIN)/python benchmarks/encoders.py --write docs/reference/encoders.md
+	$(BIN)/python benchmarks/scale.py --write docs/how-to/scale.md
 
-RESULTS ?= docs/results
+RESULTS ?= docs/evidence/results
 MODELS ?= yamnet logmel
 EXPERIMENTS ?= rank-one factorial per-sample mos regularisation invariance efficiency
 
@@ -84,7 +105,7 @@ experiments: setup
 	$(if $(PEERS),$(BIN)/otadtk-experiments equivalence --peers "$(PEERS)" --out $(RESULTS),)
 	$(if $(LISTENING),$(BIN)/otadtk-experiments listening --out $(RESULTS) \
 	  --ratings "$(LISTENING)"/*.csv "$(LISTENING)"/timbre/*.csv,)
-	$(BIN)/otadtk-experiments page docs/results.md --out $(RESULTS)
+	$(BIN)/otadtk-experiments page docs/evidence/results.md --out $(RESULTS)
 
 fuzz: setup
 	FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/python -W error -m tests.fuzzing
@@ -103,4 +124,4 @@ wheel: setup
 	@ls -l dist/*.whl
 
 clean:
-	rm -rf $(VENV) dist demo src/otadtk/bundled
+	rm -rf $(VENV) dist demo build/site build/gallery src/otadtk/bundled

@@ -2,7 +2,7 @@
 
 python benchmarks/calibrate_faults.py SOUNDS           measures and prints
 python benchmarks/calibrate_faults.py SOUNDS --write   writes the table of the package as well
-python benchmarks/calibrate_faults.py --page           writes docs/faults.md from that table
+python benchmarks/calibrate_faults.py --page           writes docs/reference/faults.md from that table
 
 SOUNDS is a folder with one folder of clips per class. One clip each of ``--clips`` classes, cut to
 two seconds, is spoilt by every kind at ``--steps`` values of its parameter; the median over the
@@ -26,7 +26,7 @@ from otadtk.audio.faults import ALL_FAULTS, FAMILIES, FAULTS, Fault, apply_value
 from otadtk.audio.faults.difference import audible_difference
 from otadtk.audio.faults.table import CALIBRATION, calibration
 
-PAGE = Path(__file__).parent.parent / "docs" / "faults.md"
+PAGE = Path(__file__).parent.parent / "docs" / "reference" / "faults.md"
 INAUDIBLE, GROSS, POWER = 0.01, 0.4, 1.5
 STRENGTHS = np.linspace(0.0, 1.0, 11)
 TARGET = INAUDIBLE + (GROSS - INAUDIBLE) * STRENGTHS**POWER
@@ -171,10 +171,10 @@ appear as they sound in a mixdown (`delayed_sum`, `polarity`).
 **One scale.** Strength 0 is what nobody hears, strength 1 is gross. Between them a strength stands
 for an audible difference, whatever the kind: {inaudible} + {span:.2f} s^{power}, in the median over
 {clips} clips of as many classes ({seconds:g} s each). The measure
-([difference.py](../src/otadtk/audio/faults/difference.py)) is the share of loudness that the clean and the
-spoilt clip do not have in common: energies in ERB bands, spread to the neighbours, over the threshold
-of hearing, to a power of 0.25; once in frames of 32 ms, once in frames of 4 ms. 0 is the same sound
-and 1 is as different as silence; a gain of 1 dB, up or down, makes {gain:.2f}, white noise at a
+([difference.py](../../src/otadtk/audio/faults/difference.py)) is the share of loudness that the clean
+and the spoilt clip do not have in common: energies in ERB bands, spread to the neighbours, over the
+threshold of hearing, to a power of 0.25; once in frames of 32 ms, once in frames of 4 ms. 0 is the same
+sound and 1 is as different as silence; a gain of 1 dB, up or down, makes {gain:.2f}, white noise at a
 ratio of 20 dB {noise:.2f}. It is a yardstick of ours, not a listening test: what is equal on it need
 not be equal to every ear.
 

@@ -1,6 +1,6 @@
-"""Writes the model cards in docs/adapters from the bundled adapters and the ESC-50 table.
+"""Writes the model cards in docs/reference/adapters from the bundled adapters and the ESC-50 table.
 
-python benchmarks/adapters.py ESC50_FOLDER --csv docs/adapters/esc50.csv
+python benchmarks/adapters.py ESC50_FOLDER --csv docs/reference/adapters/esc50.csv
 python benchmarks/model_cards.py
 """
 
@@ -14,7 +14,7 @@ from otadtk.adapter.card import AdapterCard
 from otadtk.adapter.files import read_card
 from otadtk.adapter.manifest import KnownAdapter, known_adapters
 
-DOCS = Path(__file__).parent.parent / "docs" / "adapters"
+DOCS = Path(__file__).parent.parent / "docs" / "reference" / "adapters"
 
 ABOUT = {
     "agnostic": """g(z) = z + f(z) (Section 4.1 of the paper), trained on triplets in equal parts from the four
@@ -58,7 +58,7 @@ three unseen kinds, and class 1-NN. α = β = 0 is the raw embedding, β alone t
 α alone the learned detector. The plain measurements find faults not seen in training; the learned
 coordinates find the trained ones. The weights were chosen with all three columns in view: the unseen
 kinds are unseen in training but not in that choice. Made by
-`python benchmarks/artifact_weights.py SOUNDS ADAPTER --csv docs/adapters/weights.csv`.
+`python benchmarks/artifact_weights.py SOUNDS ADAPTER --csv docs/reference/adapters/weights.csv`.
 
 {weights}
 
@@ -70,7 +70,7 @@ and comb filters are hardly found, because no measurement is designed for them. 
 larger β beside α finds fewer faults of the trained kinds. The features were designed for the trained
 kinds, none for the unseen ones.""",
     "perceptual": """All choices were made on held-out classes of the training sounds and on the public listening tests
-of docs/listening.md. [Their results](../results.md) are therefore optimistic; other listening tests
+of docs/how-to/listening.md. [Their results](../../evidence/results.md) are therefore optimistic; other listening tests
 were kept apart. What was found on the way:
 
 - **Versions of faults.** The first network saw three faulty versions of every clip, and faults and
@@ -173,7 +173,7 @@ magnitudes.
 
 {table("esc50-perceptual.csv")}
 
-Made by `python benchmarks/perceptual.py ESC50_FOLDER SOUNDS --csv docs/adapters/esc50-perceptual.csv`.
+Made by `python benchmarks/perceptual.py ESC50_FOLDER SOUNDS --csv docs/reference/adapters/esc50-perceptual.csv`.
 """
     return f"""Reference folds 1–3, evaluated folds 4–5, 5 % degraded, exact transport, AUROC of c_j, five draws;
 95 % bootstrap intervals over draws (detection) or triplets. "Ceiling": logistic regression on the
@@ -181,7 +181,7 @@ raw embedding, trained for each kind on ESC-50. "Unseen" kinds are in no trainin
 
 {table("esc50.csv")}
 
-Made by `python benchmarks/adapters.py ESC50_FOLDER --csv docs/adapters/esc50.csv`.
+Made by `python benchmarks/adapters.py ESC50_FOLDER --csv docs/reference/adapters/esc50.csv`.
 """
 
 

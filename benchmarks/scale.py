@@ -1,7 +1,7 @@
-"""Measures the figures of docs/scale.md: Ray against threads, a million files, a forecast.
+"""Measures the figures of docs/how-to/scale.md: Ray against threads, a million files, a forecast.
 
     python benchmarks/scale.py [overhead] [listing] [exchange] [decoding] [forecast]
-        [--write docs/scale.md] [--clips 5000] [--turns 3] [--files 1000000]
+        [--write docs/how-to/scale.md] [--clips 5000] [--turns 3] [--files 1000000]
 
 Results are kept in build/scale.json, so that the parts can be measured one by one. --write puts all
 of them between the markers of the document.
@@ -139,7 +139,9 @@ def plan(folder: Path) -> None:
 
 def sentences(kept: dict[str, Any]) -> list[str]:
     """The results as the text of the document."""
-    out = ["Written by `python benchmarks/scale.py --write docs/scale.md`, a part of `make bench`."]
+    out = [
+        "Written by `python benchmarks/scale.py --write docs/how-to/scale.md`, a part of `make bench`."
+    ]
     if "overhead" in kept:
         part = kept["overhead"]
         rate = {n: part["clips"] / statistics.median(part[n]) for n in ("local", "ray")}

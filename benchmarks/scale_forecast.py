@@ -5,7 +5,7 @@ synthesised clips, at unit norm: a reference of all kinds of sound, other clips 
 clips of three quarters of the kinds. The forecast of KAD is rather too high: at so few clips its
 constant part counts too. `sinkhorn` is the slope between half of the points and all points, with no
 costs kept. It includes as many sweeps as these points need at this ε, in d dimensions;
-docs/benchmarks.md has smoother sets of fewer dimensions.
+docs/evidence/benchmarks.md has smoother sets of fewer dimensions.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Measures the solver against its bars and its peers; writes a table and a plot.
 
-    python benchmarks/solver.py FOLDER [--output docs/benchmarks.md] [--peers DIR] [--only …]
+    python benchmarks/solver.py FOLDER [--output docs/evidence/benchmarks.md] [--peers DIR] [--only …]
 
 FOLDER is audio: its YAMNet patch embeddings are the data. Every figure comes from a fresh process.
 The contestants alternate; the ratio of their medians in the same run is compared. The peers have
@@ -298,7 +298,7 @@ def large_offset(bench: Bench) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("data", type=Path)
-    parser.add_argument("--output", type=Path, default=Path("docs/benchmarks.md"))
+    parser.add_argument("--output", type=Path, default=Path("docs/evidence/benchmarks.md"))
     parser.add_argument("--peers", type=Path, default=peers.PLACE)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--clock", choices=("wall", "cpu"), default="cpu")

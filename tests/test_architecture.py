@@ -14,6 +14,7 @@ LAYERS = (
     ("__main__",),
     ("cli",),
     ("experiments", "report", "selftest", "torchmetrics"),
+    ("tracking",),
     ("documents", "training"),
     ("evaluation",),
     ("metrics",),

@@ -1,4 +1,4 @@
-"""The map of the code in docs/architecture.md agrees with the code."""
+"""The map of the code in docs/understand/architecture.md agrees with the code."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 
 from tests.test_architecture import LAYERS, LEVEL, ROOT
 
-PAGE = ROOT.parents[1] / "docs" / "architecture.md"
+PAGE = ROOT.parents[1] / "docs" / "understand" / "architecture.md"
 
 
 def block(name: str) -> list[str]:

@@ -6,6 +6,8 @@ OtadtkError              1   anything else
 ├── WeightsError         4   an encoder's weights: missing, wrong hash, unreadable
 │   └── AdapterError     4   an adapter: missing, for other features, unreadable
 └── NotConvergedError    5   the solver did not converge and --strict was asked for
+
+``otadtk-gate`` exits with 6 for a set that is worse than its baseline, which is no error.
 """
 
 from __future__ import annotations

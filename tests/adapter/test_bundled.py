@@ -37,7 +37,11 @@ def test_each_is_what_the_manifest_says(known: KnownAdapter) -> None:
     loaded = load_known(known, get_spec(known.encoder))
     z = torch.rand(4, loaded.spec.dim)
     assert torch.isfinite(loaded.network(z)).all()
-    page = Path(__file__).parents[2] / "docs/adapters" / f"{known.encoder}-{known.variant}.md"
+    page = (
+        Path(__file__).parents[2]
+        / "docs/reference/adapters"
+        / f"{known.encoder}-{known.variant}.md"
+    )
     assert known.digest.removeprefix("sha256:") in page.read_text()
 
 

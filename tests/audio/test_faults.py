@@ -222,7 +222,9 @@ def test_here_every_kind_is_available() -> None:
 
 
 def test_the_page_names_every_kind_with_what_it_does() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "faults.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "faults.md").read_text(
+        encoding="utf-8"
+    )
     for name, fault in ALL_FAULTS.items():
         assert f"| `{name}` | {fault.about} | {fault.parameter} |" in page, name
     assert f"{len(ALL_FAULTS)} kinds" in page

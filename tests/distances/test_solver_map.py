@@ -12,7 +12,7 @@ import pytest
 from otadtk.distances import transport
 
 ROOT = Path(transport.__file__).parent
-PAGE = (ROOT.parents[3] / "docs" / "solver.md").read_text()
+PAGE = (ROOT.parents[3] / "docs" / "understand" / "solver.md").read_text()
 STEP = re.compile(r"^ +(\d[a-d]?)  ", re.MULTILINE)
 CONSTANTS = re.findall(r"^\| `([\w.]+)` \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", PAGE, re.MULTILINE)
 
@@ -42,7 +42,7 @@ def test_constants_are_as_the_page_says(name: str, value: str, why: str, trades:
     module, _, constant = name.rpartition(".")
     found = getattr(importlib.import_module(f"otadtk.distances.{module}"), constant)
     tree = ast.parse(value.strip(), mode="eval")
-    assert found == eval(compile(tree, "docs/solver.md", "eval"))
+    assert found == eval(compile(tree, "docs/understand/solver.md", "eval"))
     assert why.strip()
     assert trades.strip()
 

@@ -9,7 +9,7 @@ import pytest
 import otadtk.audio.decode
 from otadtk.encoders.networks import BUILT_IN
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "encoders.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "encoders.md"
 
 
 @pytest.mark.parametrize("spec", BUILT_IN.values(), ids=list(BUILT_IN))

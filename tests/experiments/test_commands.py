@@ -14,7 +14,7 @@ from otadtk.experiments.rank_one.experiment import QUICK
 from otadtk.experiments.rows import distinct, read_rows
 from otadtk.experiments.run import Experiment, Request, Source, Task, run
 
-DOCS = Path(__file__).parents[2] / "docs"
+DOCS = Path(__file__).parents[2] / "docs" / "evidence"
 
 
 def quick(out: Path, *arguments: str) -> int:

@@ -139,7 +139,9 @@ def _page(files: Sequence[str], out: Path) -> None:
     from otadtk.experiments.page import refresh
 
     if len(files) != 1:
-        raise UsageError("Name one page to refresh: otadtk-experiments page docs/results.md.")
+        raise UsageError(
+            "Name one page to refresh: otadtk-experiments page docs/evidence/results.md."
+        )
     for name in refresh(Path(files[0]), out):
         logger.info("%s is up to date with %s", name, out)
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from otadtk import __version__
+from otadtk.documents.reading import SCHEMA
 from otadtk.embed import EmbeddingSet
 from otadtk.encoders import EncoderSpec
 from otadtk.evaluation.audit import PairAudit
@@ -30,7 +31,6 @@ from otadtk.metrics.verdicts import BAD, GOOD
 from otadtk.statistics.resampling import Floor
 from otadtk.statistics.verdicts import Verdicts
 
-SCHEMA = "otadtk-document/1"
 NEAREST = 3
 """Nearest references listed for a clip."""
 _NEAREST_WORK = 4_000_000_000
@@ -79,7 +79,7 @@ def comparison_document(run: ComparisonRun) -> Json:
 def _comparison(comparison: Comparison, systems: Mapping[str, str | Path]) -> Json:
     facts = [name for _, metric in all_metrics() for name in metric.facts_schema]
     return {
-        **_metric(comparison.metric),
+        **metric_record(comparison.metric),
         "reference_clips": comparison.reference_clips,
         "paired": comparison.paired,
         "systems": [
@@ -147,6 +147,7 @@ def _set(path: str | Path, side: EmbeddingSet) -> Json:
         "encoded": side.encoded,
         "left_out": [{"file": os.fspath(c.path), "reason": c.reason} for c in side.bad],
         "note": side.note,
+        "content": side.content,
     }
 
 
@@ -163,8 +164,8 @@ def _model(spec: EncoderSpec) -> Json:
     }
 
 
-def _metric(metric: AudioMetric) -> Json:
-    """The metric, its encoder, settings and adapter."""
+def metric_record(metric: AudioMetric) -> Json:
+    """The metric, its encoder, settings and adapter, as every result names them."""
     settings, card = metric.settings_record, metric.card
     described: Json = {"metric": metric.name, "model": _model(metric.spec), "settings": settings}
     described["higher_is_better"] = metric.higher_is_better
@@ -184,7 +185,7 @@ def _values(measurement: Measurement) -> Json:
 def _result(evaluation: Evaluation, *, clips: bool) -> Json:
     found, measurement = evaluation.statistics, evaluation.measurement
     result = {
-        **_metric(evaluation.metric),
+        **metric_record(evaluation.metric),
         "score": evaluation.score,
         **_values(measurement),
         "seconds": evaluation.seconds,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -90,6 +91,16 @@ class EmbeddingSet:
     def points(self) -> NDArray[np.floating]:
         """What a metric compares: the clip vectors, or the frames."""
         return self.vectors if self.frames is None else self.frames
+
+    @property
+    def content(self) -> str:
+        """A SHA-256 of the clips in their order, or of the moments where there are no clips."""
+        whole = hashlib.sha256("\n".join(self.digests).encode())
+        if self.moments is not None:
+            spread = self.moments.covariance, self.moments.factor
+            for part in (self.moments.mean, *spread):
+                whole.update(b"" if part is None else np.ascontiguousarray(part).data)
+        return whole.hexdigest()
 
     def frames_by_clip(self) -> list[NDArray[np.floating]]:
         """The frames of each clip, where the set has frames."""

@@ -2,7 +2,7 @@
 
 Importing this package loads no experiment. Shared parts: ``data`` (clips and embeddings), ``run``,
 ``rows`` (CSV), ``table``, ``figure``, ``measures`` (the four metrics), ``paper`` (the paper's
-numbers) and ``page`` (fills docs/results.md).
+numbers) and ``page`` (fills docs/evidence/results.md).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Small sets use the whole reference twice: each evaluated clip in turn joins the reference, and is
 ranked there by its price among all others. In larger sets a part of the reference is held out and
 joins the evaluated clips, and what is left of the reference charges all of them. In both, a clip
-that is like the reference has every rank with the same probability (docs/statistics.md).
+that is like the reference has every rank with the same probability (docs/understand/statistics.md).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The originals of the convolutional encoders, with seeded weights; see README.md for where they are.
 
 Each function gives the tensors of the official checkpoint (name -> shape) and a function from a clip
-to its vector, which pools and cuts long clips as docs/encoders.md says.
+to its vector, which pools and cuts long clips as docs/reference/encoders.md says.
 """
 
 from __future__ import annotations

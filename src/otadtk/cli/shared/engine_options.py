@@ -22,7 +22,7 @@ def add_engine_options(parser: argparse.ArgumentParser) -> None:
         "--engine",
         choices=["local", "ray"],
         default="local",
-        help="where the work is done: here (local, default) or on a Ray cluster (docs/scale.md); "
+        help="where the work is done: here (local, default) or on a Ray cluster (docs/how-to/scale.md); "
         "there --workers counts the CPUs, and the clips at a time, of each actor (default: 1)",
     )
     group.add_argument(

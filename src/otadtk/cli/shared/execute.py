@@ -20,7 +20,8 @@ _BAD_NAMES = (errno.ENAMETOOLONG, errno.ELOOP)
 """Errors of the system that are the user's: no file can have such a name."""
 _LONG_NAME = 200
 
-Command = Callable[[argparse.Namespace], None]
+Command = Callable[[argparse.Namespace], int | None]
+"""Returns its exit code; nothing for 0."""
 
 
 def execute(
@@ -38,7 +39,7 @@ def execute(
     level = logging.WARNING if getattr(parsed, "quiet", False) else level
     try:
         with _logging_to_stderr(parser.prog, level):
-            command(parsed)
+            return command(parsed) or 0
     except OtadtkError as error:
         # an error may name several files, a line for each
         lines = "\n".join(readable(line) for line in str(error).split("\n"))
@@ -54,7 +55,6 @@ def execute(
         file = f"{_shortened(readable(str(error.filename)))}: " if error.filename else ""
         print(f"{parser.prog}: error: {file}{error.strerror or error}", file=sys.stderr)
         return UsageError.exit_code if error.errno in _BAD_NAMES else 1
-    return 0
 
 
 def _shortened(name: str) -> str:

@@ -1,8 +1,8 @@
 """Optimal transport between two sets of points: Sinkhorn, exact, and approximations.
 
 ``couplings.transport`` is the door to all of them. The certified Sinkhorn divergence solves three
-problems OT_ε; each goes down this ladder. The code cites the steps; ``docs/solver.md`` explains them
-and every constant.
+problems OT_ε; each goes down this ladder. The code cites the steps; ``docs/understand/solver.md`` explains
+them and every constant.
 
     0   merge equal points                                   costs/duplicates.py
     1   choose the regime                                    regime.py

@@ -20,7 +20,7 @@ from otadtk.distances.transport.result import Coupling
 from otadtk.distances.transport.sparse.annealing import coarse_potentials
 from otadtk.distances.transport.sparse.sharp import solve_sharp_cross, solve_sharp_self
 
-# Why each has its value, and what it trades: docs/solver.md.
+# Why each has its value, and what it trades: docs/understand/solver.md.
 _PATIENCE = 200
 """Step 2: sweeps of a smooth problem after which step 3 is tried."""
 _ABSORPTIONS, _CLIPPED = 12, 1e-9

@@ -13,7 +13,7 @@ from otadtk.encoders.networks.clap import SPEC as CLAP_SPEC
 from otadtk.errors import UsageError
 from otadtk.metrics.base import AudioMetric, MetricOptions, PathLike
 from otadtk.metrics.entry import Measurement, Option, some_of
-from otadtk.metrics.reported.pairing import read_rows
+from otadtk.metrics.reported.pairing import read_column
 
 if TYPE_CHECKING:
     import numpy as np
@@ -158,21 +158,7 @@ class ClapScore(AudioMetric):
             if silent:
                 raise UsageError(f"There is no caption for {some_of(silent)}.")
             return list(told)
-        by_name: dict[str, str] = {}
-        for number, row in read_rows(self._table, ("file", "caption")):
-            if not row["caption"].strip():
-                raise UsageError(f"{self._table}, line {number}: the caption is empty.")
-            if row["file"] in by_name:
-                raise UsageError(f"{self._table}, line {number}: {row['file']} comes twice.")
-            by_name[row["file"]] = row["caption"]
-        found = [
-            next((by_name[name] for name in _names(file) if name in by_name), None)
-            for file in files
-        ]
-        missing = [str(file) for file, text in zip(files, found, strict=True) if text is None]
-        if missing:
-            raise UsageError(f"{self._table} has no caption for {some_of(missing)}.")
-        return [text for text in found if text is not None]
+        return read_column(self._table, "caption", files)
 
     def _find_spec(self, model: str) -> EncoderSpec:
         spec = get_spec(model)
@@ -182,12 +168,6 @@ class ClapScore(AudioMetric):
                 f"{spec.name!r} does not."
             )
         return spec
-
-
-def _names(file: Path) -> list[str]:
-    """What a table may call a file: its path or any end of it, its name, its stem."""
-    parts = file.parts
-    return [str(file), *("/".join(parts[k:]) for k in range(1, len(parts))), file.stem]
 
 
 def _cosines(captions: Array, clips: Array) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Which clips of two sets belong together: those of equal names, or as a manifest or CSV says."""
+"""Reads tables of clips: which of two sets belong together, and what a CSV says of each clip."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from otadtk.errors import UsageError
+from otadtk.metrics.entry import some_of
 
 if TYPE_CHECKING:
     from otadtk.embed import EmbeddingSet
@@ -104,6 +105,30 @@ def read_rows(path: Path, columns: Sequence[str]) -> list[tuple[int, dict[str, s
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
     except (UnicodeDecodeError, csv.Error) as error:
         raise UsageError(f"{path} is no CSV file in UTF-8: {error}.") from error
+
+
+def read_column(path: Path, column: str, files: Sequence[Path]) -> list[str]:
+    """What a CSV of file and ``column`` says of each clip, in order."""
+    by_name: dict[str, str] = {}
+    for number, row in read_rows(path, ("file", column)):
+        if not row[column].strip():
+            raise UsageError(f"{path}, line {number}: the {column} is empty.")
+        if row["file"] in by_name:
+            raise UsageError(f"{path}, line {number}: {row['file']} comes twice.")
+        by_name[row["file"]] = row[column]
+    found = [
+        next((by_name[name] for name in _names(file) if name in by_name), None) for file in files
+    ]
+    missing = [str(file) for file, text in zip(files, found, strict=True) if text is None]
+    if missing:
+        raise UsageError(f"{path} has no {column} for {some_of(missing)}.")
+    return [text for text in found if text is not None]
+
+
+def _names(file: Path) -> list[str]:
+    """What a table may call a file: its path or any end of it, its name, its stem."""
+    parts = file.parts
+    return [str(file), *("/".join(parts[k:]) for k in range(1, len(parts))), file.stem]
 
 
 def place_of(name: str, files: Sequence[Path], where: str, title: str) -> int:

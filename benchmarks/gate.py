@@ -1,0 +1,122 @@
+"""Measures the level and the power of otadtk-gate on ESC-50, with the default variant of YAMNet.
+
+    python benchmarks/gate.py ESC50 measure --runs 0:25 --rows rows.csv    in pieces, each appended
+    python benchmarks/gate.py ESC50 table --rows rows.csv                  the table, in Markdown
+
+A run draws, without replacement from the 2,000 clips, a reference, a baseline and a new set, --clips
+each. An unchanged model gives another draw of clean clips; a worse one the same with 10 % of them
+replaced by clips with a fault of strength 0.5. The gate is that of the command: the 95 % interval of
+the rise, by a jackknife. Beside it, on the same clips and at the same level, stand two tests of the
+costs of single clips: their rank sum, and whether some clips cost more than the baseline's do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+from collections import defaultdict
+from pathlib import Path
+
+import numpy as np
+from scipy.stats import mannwhitneyu
+from verdicts import KINDS, Bank, load
+
+from otadtk.adapter import default_variant
+from otadtk.distances.subsets import transport_between
+from otadtk.distances.transport.couplings import TransportSettings, transport
+from otadtk.engine import LocalEngine
+from otadtk.statistics.conformal import count_exceeding
+from otadtk.statistics.differences import jackknife_difference
+from otadtk.statistics.resampling import Interval, jackknife_interval
+from otadtk.statistics.spoilt import Half, judge_all
+from otadtk.training.versions import CLEAN
+
+ENGINE = LocalEngine(1)
+SHARE = 0.1
+LEVEL = 0.025
+Array = np.ndarray
+FIELDS = ("kind", "run", "clips", "rise", "low", "high", "rank_sum", "some")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("esc50", type=Path)
+    parser.add_argument("part", choices=["measure", "table"])
+    parser.add_argument("--runs", default="0:100", help="first and last run, as 0:100")
+    parser.add_argument("--clips", type=int, default=500, help="of each set")
+    parser.add_argument("--kinds", default=f"unchanged,{','.join(KINDS)}")
+    parser.add_argument("--rows", type=Path, required=True, help="CSV of all runs")
+    options = parser.parse_args()
+    if options.part == "table":
+        print_table(options.rows)
+        return
+    variant = default_variant("yamnet")
+    bank = load(options.esc50, [variant])[variant]
+    first, last = (int(text) for text in options.runs.split(":"))
+    new = not options.rows.exists()
+    with options.rows.open("a", newline="") as file:
+        writer = csv.DictWriter(file, FIELDS)
+        if new:
+            writer.writeheader()
+        for run in range(first, last):
+            for row in measure(bank, run, options.clips, options.kinds.split(",")):
+                writer.writerow(row)
+                file.flush()
+
+
+def measure(bank: Bank, run: int, clips: int, kinds: list[str]) -> list[dict[str, object]]:
+    """A row for each kind, all with the same reference and baseline."""
+    rng = np.random.default_rng([20, run])
+    clean = bank.space.versions.rows(CLEAN)
+    count = round(SHARE * clips)
+    bad = rng.permutation(bank.spoilt)[:count]  # in none of the clean sets
+    order = rng.permutation(np.setdiff1d(np.arange(len(clean)), bad))
+    reference, baseline, redrawn = (clean[order[k * clips : (k + 1) * clips]] for k in range(3))
+    points = bank.space.points
+    before, costs_before = score(points, reference, baseline, run)
+    rows = []
+    for kind in kinds:
+        faults = clean[:0] if kind == "unchanged" else bank.space.versions.rows(kind, 0.5)[bad]
+        chosen = np.concatenate([faults, redrawn[len(faults) :]])
+        after, costs = score(points, reference, rng.permutation(chosen), run)
+        rise = jackknife_difference(after, before)
+        half = Half(count_exceeding(costs_before, costs), np.full(clips, clips))
+        some = judge_all([half], [""] * clips, seed=run).p_value
+        ranks = mannwhitneyu(costs, costs_before, alternative="greater").pvalue
+        found = (kind, run, clips, rise.value, rise.low, rise.high, ranks, some)
+        rows.append(dict(zip(FIELDS, found, strict=True)))
+    return rows
+
+
+def score(points: Array, reference: Array, evaluated: Array, seed: int) -> tuple[Interval, Array]:
+    """The interval of the score, and the costs of the clips."""
+    pool = points[np.concatenate([reference, evaluated])]
+    distance = transport_between(pool, TransportSettings())
+    n = len(reference)
+    interval = jackknife_interval(distance, n, len(evaluated), seed=seed, engine=ENGINE)
+    solved = transport(pool[:n], pool[n:], TransportSettings())
+    return interval, np.asarray(solved.cj) * len(evaluated)
+
+
+def print_table(path: Path) -> None:
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    by_kind: dict[str, list[dict[str, str]]] = defaultdict(list)
+    for row in rows:
+        by_kind[row["kind"]].append(row)
+    print(f"{rows[0]['clips']} clips in each set; a test fails at a level of {100 * LEVEL:g} %\n")
+    print("| new set | runs | rise, mean | the gate fails | rank sum of costs | some clips |")
+    print("|---|---|---|---|---|---|")
+    for kind, several in by_kind.items():
+        rise = np.mean([float(row["rise"]) for row in several])
+        fails = [float(row["low"]) > 0 for row in several]
+        ranks, some = (
+            [float(row[name]) <= LEVEL for row in several] for name in ("rank_sum", "some")
+        )
+        shares = " | ".join(f"{sum(found)} of {len(found)}" for found in (fails, ranks, some))
+        what = kind if kind == "unchanged" else f"10 % with {kind}"
+        print(f"| {what} | {len(several)} | {rise:.4f} | {shares} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,183 @@
+"""``otadtk-gate --baseline run.json MODEL REF EVAL``: fails where a set is worse than a baseline."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from otadtk.cli.shared.audit import describe
+from otadtk.cli.shared.common_options import seed_number
+from otadtk.cli.shared.designs import choose_design
+from otadtk.cli.shared.engine_options import chosen_engine
+from otadtk.cli.shared.execute import EXIT_CODES, execute
+from otadtk.cli.shared.json_output import add_json_option, emit_json, json_file
+from otadtk.cli.shared.metric_options import (
+    add_metric_options,
+    check_metric_options,
+    check_source_options,
+    chosen_metrics,
+    make_metrics,
+)
+from otadtk.cli.shared.output_files import check_outputs
+from otadtk.cli.shared.scoring import add_input_options, provenance
+from otadtk.errors import NotConvergedError, UsageError
+from otadtk.metrics.entry import not_negative
+from otadtk.metrics.registry import get_metric
+
+if TYPE_CHECKING:
+    from otadtk.engine import Engine
+    from otadtk.tracking.record import Record
+    from otadtk.tracking.scoring import Reference
+
+logger = logging.getLogger(__name__)
+
+WORSE = 6
+"""The exit code of a set that is worse beyond noise."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; returns its exit code."""
+    return execute(_parser(), _run, arguments)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="otadtk-gate",
+        usage="%(prog)s --baseline RUN.json [--max-rise X | --significant] MODEL REF EVAL [options]",
+        description="Score EVAL and compare it with a baseline: exit 0 if it is not worse, 6 if it "
+        "is worse beyond noise.",
+        epilog=f"{EXIT_CODES};\n{WORSE} worse than the baseline",
+    )
+    parser.add_argument("model", help="an encoder of otadtk-list-models, or path/to/file.py:Class")
+    parser.add_argument("ref", type=Path, help="reference clips, the same as the baseline's")
+    parser.add_argument("eval", type=Path, help="evaluated clips, as many as the baseline's")
+    parser.add_argument(
+        "--baseline",
+        required=True,
+        type=Path,
+        metavar="PATH",
+        help="what otadtk --ci --json or this command with --json wrote of the baseline, or its clips",
+    )
+    limit = parser.add_mutually_exclusive_group()
+    limit.add_argument(
+        "--significant",
+        action="store_true",
+        help="fail if the 95 %% interval of the rise is above 0 (default)",
+    )
+    limit.add_argument(
+        "--max-rise",
+        type=not_negative,
+        metavar="X",
+        help="the same, but only if the rise is more than X, too",
+    )
+    parser.add_argument(
+        "--paired",
+        action="store_true",
+        help="clips of equal names in EVAL and the baseline belong together, as for the same prompts",
+    )
+    outputs = parser.add_argument_group("for a continuous integration")
+    outputs.add_argument(
+        "--markdown", type=Path, metavar="FILE", help="append a summary in Markdown"
+    )
+    outputs.add_argument("--junit", type=Path, metavar="XML", help="write the result as JUnit XML")
+    add_metric_options(parser)
+    parser.add_argument(
+        "--seed", type=seed_number, help="seed of all random draws (default: the baseline's)"
+    )
+    add_json_option(parser)
+    add_input_options(parser)
+    return parser
+
+
+def _run(options: argparse.Namespace) -> int:
+    with chosen_engine(options) as engine:
+        return _gate(options, engine)
+
+
+def _gate(options: argparse.Namespace, engine: Engine) -> int:
+    from otadtk.tracking.gate import decide, refuse_unlike
+    from otadtk.tracking.record import Record
+    from otadtk.tracking.scoring import Reference
+    from otadtk.tracking.summary import junit, markdown
+
+    started = time.monotonic()
+    check_metric_options(options)
+    chosen = chosen_metrics(options)
+    if len(chosen) > 1:
+        raise UsageError(f"A gate decides by one metric, not by {', '.join(chosen)}; name one.")
+    check_outputs(
+        {"--json": json_file(options), "--junit": options.junit, "--markdown": options.markdown},
+        [options.ref, options.eval, options.baseline],
+    )
+    check_source_options(options, [options.ref, options.eval])
+    baseline = _read_baseline(options, get_metric(chosen[0]).name)
+    sets = [options.ref, options.eval]
+    (metric,) = make_metrics(options, options.model, sets, engine)
+    reference = Reference(metric, options.ref, metric.embed(options.ref))
+    if baseline is not None:
+        refuse_unlike(baseline, reference.embedded.content, reference.choices)
+    else:
+        logger.info("the baseline:")
+        made = _score(reference, options.baseline, options)
+        baseline = Record.of(made, metric.name, str(options.baseline))
+    document = _score(reference, options.eval, options)
+    current = Record.of(document, metric.name, str(options.eval))
+    gate = decide(baseline, current, max_rise=options.max_rise, paired=options.paired)
+    if options.json != "-":
+        print(gate.sentence())
+        print(
+            f"  a true {gate.word} of {gate.detectable:.6f} is found in about 80 % of runs of this size"
+        )
+        found = gate.newly_bad()
+        if found:
+            print(f"  {len(found)} clips are bad that were not, such as {found[0][0]}")
+    if options.markdown is not None:
+        with options.markdown.open("a", encoding="utf-8") as file:
+            file.write(markdown(gate))
+    if options.junit is not None:
+        from otadtk.files.atomic import replacing
+
+        with replacing(options.junit) as target:
+            target.write(junit(gate, time.monotonic() - started).encode())
+    emit_json(document, options)
+    return WORSE if gate.worse else 0
+
+
+def _read_baseline(options: argparse.Namespace, metric: str) -> Record | None:
+    """The baseline of a document, whose seed counts if none is given; ``None`` for clips."""
+    from otadtk.documents.reading import read_document
+    from otadtk.tracking.record import Record
+
+    if options.baseline.suffix.lower() != ".json":
+        return None
+    found = Record.of(read_document(options.baseline), metric, str(options.baseline))
+    if options.seed is None:
+        options.seed = found.interval.seed
+    elif options.seed != found.interval.seed:
+        raise UsageError(
+            f"The baseline was drawn with --seed {found.interval.seed}, which the difference needs; "
+            f"remove --seed {options.seed}."
+        )
+    return found
+
+
+def _score(reference: Reference, path: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """The document of one set, scored with its interval, floor and verdicts."""
+    metric, seed = reference.metric, options.seed or 0
+    evaluated = metric.embed(path)
+    audit = describe(metric, reference.embedded, {"evaluated": evaluated})["evaluated"]
+    design, remark = choose_design(reference.embedded, evaluated, groups=None)
+    if remark:
+        logger.info("%s", remark)
+    evaluation = reference.evaluate(evaluated, design=design, seed=seed)
+    if options.strict and not evaluation.measurement.converged:
+        raise NotConvergedError(f"{evaluation.measurement.notes[-1]} (--strict)")
+    return reference.document(path, evaluation, audit, provenance(options, metric.device))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
