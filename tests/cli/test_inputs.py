@@ -12,6 +12,7 @@ import pytest
 from otadtk import OTAD, evaluate
 from otadtk.cli.compare import main as compare
 from otadtk.cli.score import main as score
+from otadtk.report.user_csv import find_groupings, find_labels
 
 WriteClips = Callable[..., list[Path]]
 QUICK = ["--variant", "raw", "--epsilon", "10"]
@@ -43,7 +44,7 @@ def run(arguments: list[str]) -> dict[str, Any]:
     return found
 
 
-def test_columns_take_the_place_of_tables(tables: None, capsys: pytest.CaptureFixture[str]) -> None:
+def test_columns_take_the_place_of_tables(tables: None) -> None:
     """Groups, labels and pairs of the manifests do what those of CSV files do."""
     Path("pairs.csv").write_text(
         "reference,evaluated\n" + "".join(f"ref/{k:03d}.wav,gen/{k:03d}.wav\n" for k in range(8))
@@ -53,12 +54,13 @@ def test_columns_take_the_place_of_tables(tables: None, capsys: pytest.CaptureFi
     assert by_column["score"] == pytest.approx(by_table["score"], rel=1e-6)
     paired = (by_table["statistics"]["paired"], by_column["statistics"]["paired"])
     assert sorted(paired[0]["costs"]) == pytest.approx(sorted(paired[1]["costs"]))
-    capsys.readouterr()
     grouped = run(["ref.csv", "gen.csv", "--null", "20"])
     assert grouped["statistics"]["floor"]["design"] == "strata"
-    assert "labels: precision" in capsys.readouterr().out
     found = evaluate(OTAD("logmel", variant="raw", epsilon=10), "ref.csv", "gen.csv", null=20)
     assert found.statistics.floor is not None and found.statistics.floor.design == "strata"
+    assert find_labels(None, found.evaluated) == ("",) * 6 + ("hum", "hum")
+    (grouping,) = find_groupings(None, found.evaluated, found.reference)
+    assert (grouping.title, grouping.reference) == ("group", ("g0", "g1") * 4)
 
 
 def test_systems_of_one_manifest(tables: None, capsys: pytest.CaptureFixture[str]) -> None:
