@@ -89,7 +89,6 @@ def test_bad_manifest_is_one_line(tables: None, capsys: pytest.CaptureFixture[st
     assert capsys.readouterr().err == (
         "otadtk: error: bad.csv, line 2: the end, 1 s, is not after the start, 3 s.\n"
     )
-    assert score(["logmel", "ref", "gen.csv", "--metrics", "clap"]) == 2
 
 
 def test_page_of_clips_inside_a_shard(
