@@ -25,7 +25,7 @@ class BadClip:
     reason: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class EmbeddingSet:
     """The vectors ``(n, d)`` of a set of clips, with the file, audit and hash of each.
 
@@ -81,6 +81,12 @@ class EmbeddingSet:
             class_scores=None if self.class_scores is None else self.class_scores[list(places)],
             clips=tuple(self.clips[i] for i in places) if self.clips else (),
         )
+
+    def __repr__(self) -> str:
+        points = "x".join(map(str, np.shape(self.points)))
+        first = f", first={str(self.files[0])!r}" if self.files else ""
+        bad = f", {len(self.bad)} left out" if self.bad else ""
+        return f"EmbeddingSet({len(self.files)} clips, {points} numbers{first}{bad})"
 
     @property
     def moments_only(self) -> bool:

@@ -20,6 +20,7 @@ from otadtk.evaluation.pairs import (
     paired_distance,
     pairs_by_name,
 )
+from otadtk.evaluation.written import Written
 from otadtk.metrics import AudioMetric, Measurement
 from otadtk.metrics.entry import no_limit
 from otadtk.metrics.verdicts import Groups
@@ -93,8 +94,8 @@ class Statistics:
     paired: PairedDistance | None = None
 
 
-@dataclass(frozen=True)
-class Evaluation:
+@dataclass(frozen=True, repr=False)
+class Evaluation(Written):
     """The score of two sets by one metric, with its statistics."""
 
     metric: AudioMetric
@@ -104,6 +105,12 @@ class Evaluation:
     statistics: Statistics
     seconds: float
     """Wall-clock time of the distance, without embedding and statistics."""
+
+    def __repr__(self) -> str:
+        return (
+            f"Evaluation({self.headline()!r}, {self.metric!r}, {len(self.reference.files)} reference "
+            f"and {len(self.evaluated.files)} evaluated clips)"
+        )
 
     @property
     def score(self) -> float:
