@@ -54,7 +54,10 @@ _HOME = {
     "otadtk.metrics.transport": ("compute_otad",),
     "otadtk.evaluation.compare": ("Comparison", "compare"),
     "otadtk.evaluation.evaluate": ("Evaluation", "evaluate"),
+    # not public names: results show and write themselves by these, which lie in rooms above theirs
+    "otadtk.documents.results": ("ResultDocument",),
     "otadtk.report.page": ("write_report",),
+    "otadtk.report.notebook": ("DiagnosticsPlots", "notebook_html"),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 

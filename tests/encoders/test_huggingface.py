@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import warnings
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -12,7 +16,8 @@ import pytest
 import torch
 
 from otadtk import get_encoder
-from otadtk.encoders import get_spec
+from otadtk.cli.score import main as score
+from otadtk.encoders import get_spec, load_encoder
 from otadtk.encoders.huggingface import Address
 from otadtk.errors import UsageError, WeightsError
 
@@ -167,3 +172,123 @@ def test_bad_places(
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     with pytest.raises(WeightsError, match="OTADTK_OFFLINE is set"):
         get_spec("hf:no-such-owner/no-such-model")
+
+
+class Hub(BaseHTTPRequestHandler):
+    """One repository of the hub, ``owner/name``, whose revisions are folders below ``root``."""
+
+    root: Path
+    revisions: dict[str, str]
+    """The commit of each revision; its files are in the folder of its name."""
+    asked: list[str]
+
+    def do_HEAD(self) -> None:
+        self._answer(with_body=False)
+
+    def do_GET(self) -> None:
+        self._answer(with_body=True)
+
+    def _answer(self, *, with_body: bool) -> None:
+        path = self.path.partition("?")[0]
+        type(self).asked.append(path)
+        parts = path.strip("/").split("/")
+        body, headers = None, {}
+        if parts[:4] == ["api", "models", "owner", "name"]:
+            revision = parts[5] if len(parts) > 5 else "main"
+            commit = self.revisions.get(revision, revision)
+            folder = self.root / commit
+            if folder.is_dir():
+                body = json.dumps(self._listing(parts[4:5], commit, folder)).encode()
+        elif parts[:3] == ["owner", "name", "resolve"]:
+            commit = self.revisions.get(parts[3], parts[3])
+            file = self.root / commit / "/".join(parts[4:])
+            if file.is_file():
+                body = file.read_bytes()
+                etag = hashlib.sha256(body).hexdigest()
+                headers = {"ETag": f'"{etag}"', "X-Repo-Commit": commit}
+        self.send_response(200 if body is not None else 404)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body or b"")))
+        self.end_headers()
+        if with_body and body:
+            self.wfile.write(body)
+
+    def _listing(self, what: list[str], commit: str, folder: Path) -> Any:
+        files = [file for file in sorted(folder.iterdir()) if file.is_file()]
+        if what == ["tree"]:
+            return [
+                {"type": "file", "path": f.name, "size": f.stat().st_size, "oid": f.name}
+                for f in files
+            ]
+        return {
+            "id": "owner/name",
+            "sha": commit,
+            "siblings": [{"rfilename": f.name} for f in files],
+        }
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Hub]]:
+    """A server in the layout of the hub, with two commits of one model."""
+
+    class Here(Hub):
+        root, revisions, asked = tmp_path / "hub", {"main": "b" * 40, "v1": "a" * 40}, []
+
+    for commit, seed in (("a" * 40, 0), ("b" * 40, 1)):
+        folder = save("hubert", tmp_path / "hub" / commit)
+        if seed:
+            torch.manual_seed(seed)
+            config = transformers.HubertConfig(**SMALL, **CONVOLUTIONS)
+            transformers.HubertModel(config).save_pretrained(folder)
+        (folder / "modeling.py").write_text("raise SystemExit('code of a repository ran')\n")
+        (folder / "notes.bin.txt").write_text("not asked for")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Here)
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+    monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("OTADTK_OFFLINE", raising=False)
+    yield Here
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_models_of_the_hub(hub: type[Hub], monkeypatch: pytest.MonkeyPatch) -> None:
+    clip = sound(8_000)
+    first = get_encoder("hf:owner/name@v1#1", device="cpu")
+    assert first.spec.paper.endswith(f"at commit {'a' * 40}")
+    plain = get_encoder(f"hf:{hub.root / ('a' * 40)}#1", device="cpu")
+    np.testing.assert_array_equal(first.encode(clip, 16_000), plain.encode(clip, 16_000))
+    assert not [path for path in hub.asked if path.endswith((".py", ".txt"))]
+    newest = get_encoder("hf:owner/name#1", device="cpu")
+    assert newest.spec.fingerprint != first.spec.fingerprint
+    assert np.abs(newest.encode(clip, 16_000) - plain.encode(clip, 16_000)).max() > 1e-3
+    # what is in the cache serves without the network
+    hub.asked.clear()
+    monkeypatch.setenv("OTADTK_OFFLINE", "1")
+    again = get_encoder("hf:owner/name@v1#1", device="cpu")
+    assert again.spec.fingerprint == first.spec.fingerprint
+    assert hub.asked == []
+
+
+def test_a_revision_that_moves_is_noticed(hub: type[Hub]) -> None:
+    """The network is that of the spec, whose hash names the embeddings in the store."""
+    spec = get_spec("hf:owner/name")
+    hub.revisions["main"] = "a" * 40
+    with pytest.raises(WeightsError, match="have changed since they were first read"):
+        load_encoder(spec, torch.device("cpu"))
+
+
+def test_what_the_hub_does_not_have(
+    hub: type[Hub], folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("hf:owner/other", "hf:owner/name@v9"):
+        assert score([name, *map(str, folders)]) == 4
+        err = capsys.readouterr().err
+        assert f"Could not fetch {name!r}" in err
+        assert "Traceback" not in err

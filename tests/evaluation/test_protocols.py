@@ -13,6 +13,7 @@ import torch
 
 from otadtk.audio.decode import AudioReader
 from otadtk.audio.reading import Reading, sinc
+from otadtk.cli.compare import main as compare
 from otadtk.cli.methods import main as methods
 from otadtk.cli.protocols import main as protocols
 from otadtk.cli.score import main
@@ -155,6 +156,37 @@ class TestCommand:
         assert "--results Near leaves it out" in err
         assert main(["--protocol", str(own), *map(str, folders), "--results", "Near"]) == 0
         assert main(["logmel", *map(str, folders), "--results", "Near"]) == 2
+
+
+class TestComparison:
+    def test_systems_by_a_protocol(
+        self,
+        own: Path,
+        folders: tuple[Path, Path],
+        tmp_path: Path,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        """Each system has the scores that it has on its own."""
+        reference, evaluated = folders
+        file = tmp_path / "run.json"
+        places = [str(place) for place in (reference, evaluated, reference)]
+        assert compare(["--protocol", str(own), *places, "--json", str(file)]) == 0
+        assert "Near (PRDC of logmel)" in capsys.readouterr().out
+        document = json.loads(file.read_text())
+        jsonschema.validate(document, document_schema())
+        assert document["provenance"]["protocol"]["name"] == "ours"
+        alone = tmp_path / "alone.json"
+        assert main(["--protocol", str(own), *places[:2], "--json", str(alone)]) == 0
+        expected = [result["score"] for result in json.loads(alone.read_text())["results"]]
+        found = [
+            next(system["score"] for system in comparison["systems"] if "eval" in system["name"])
+            for comparison in document["results"]
+        ]
+        assert found == pytest.approx(expected)
+        assert compare(["--protocol", str(own), "-m", "yamnet", *places]) == 2
+        assert "--models does not go with --protocol" in capsys.readouterr().err
+        assert compare(["--protocol", str(own), *places[:2]]) == 2
+        assert "needs a reference and at least two systems" in capsys.readouterr().err
 
 
 class TestReading:

@@ -101,13 +101,13 @@ def test_random_weights_fail(
     assert list_models.main(["--verify", "toy"]) == 4
     captured = capsys.readouterr()
     assert "FAIL: 4 published FAD scores" in captured.out
-    assert "logmel: the scores are not the published ones." in captured.err
+    assert "logmel: not what was published." in captured.err
 
 
 def test_what_has_no_scores_is_unverified(capsys: pytest.CaptureFixture[str]) -> None:
-    assert list_models.main(["--verify", "panns", "beats"]) == 0
+    assert list_models.main(["--verify", "beats"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines == [f"{n}: unverified: no scores are published for it" for n in ("panns", "beats")]
+    assert lines == ["beats: no scores are published for it", "beats: unverified"]
     with pytest.raises(UsageError, match="'panns': it cannot be verified"):
         verify(get_spec("panns"), CPU)
 

@@ -20,6 +20,7 @@ from otadtk.cli.methods import main as methods
 from otadtk.cli.score import main
 from otadtk.distances.posteriors import divergences, inception_score
 from otadtk.documents.schema import document_schema
+from otadtk.embed import EmbeddingSet
 from otadtk.encoders.networks.yamnet.network import YamnetEncoder
 from otadtk.errors import UsageError
 from otadtk.metrics.reported.inception import IS
@@ -216,6 +217,25 @@ def test_vendi_counts_the_modes_of_each_folder(
     write_clips(tmp_path / "ref", 4)
     assert run("logmel", tmp_path / "ref", tmp_path / "eval", "--metrics", "vendi") == 0
     assert "effective clips of 4" in capsys.readouterr().out
+
+
+def test_vendi_counts_the_modes_of_each_group(tmp_path: Path) -> None:
+    """Two orthogonal pairs of equal clips: 2 modes, 1 in a pair and 2 across."""
+    table = tmp_path / "groups.csv"
+    names = [f"{k}.wav" for k in range(4)]
+    files = tuple(Path("eval", name) for name in names)
+    vectors = np.repeat(np.eye(2, 128, dtype=np.float32), 2, axis=0)
+    side = EmbeddingSet(vectors, files, (None,) * 4, tuple(names), (), 0)
+    for groups, expected in (("aabb", [1.0, 1.0]), ("abab", [2.0, 2.0]), ("aaaa", [2.0])):
+        lines = [f"{name},{group}" for name, group in zip(names, groups, strict=True)]
+        table.write_text("\n".join(["file,group", *lines]))
+        found = Vendi("logmel", vendi_groups=table).measure(side, side)
+        assert found.score == pytest.approx(2.0)
+        counts = [group["score"] for group in found.facts["vendi_groups"]]
+        assert counts == pytest.approx(expected)
+    table.write_text("file,group\n0.wav,a\n")
+    with pytest.raises(UsageError, match=r"has no group for eval/1\.wav"):
+        Vendi("logmel", vendi_groups=table).measure(side, side)
 
 
 @pytest.mark.parametrize(

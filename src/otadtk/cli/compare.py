@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from otadtk.cli.inputs.systems import in_order_of_pairs, suggest_pairs, systems_of
 from otadtk.cli.shared.audit import describe
 from otadtk.cli.shared.common_options import positive_int, seed_number
 from otadtk.cli.shared.designs import (
@@ -20,6 +21,12 @@ from otadtk.cli.shared.engine_options import chosen_engine
 from otadtk.cli.shared.execute import EXIT_CODES, execute
 from otadtk.cli.shared.json_output import add_json_option, emit_json
 from otadtk.cli.shared.metric_options import add_metric_options, check_metric_options, make_metrics
+from otadtk.cli.shared.protocol_options import (
+    add_protocol_options,
+    protocol_metrics,
+    take_protocol,
+    used_protocol,
+)
 from otadtk.cli.shared.ranking_table import print_ranking
 from otadtk.cli.shared.report_options import (
     add_page_options,
@@ -30,10 +37,12 @@ from otadtk.cli.shared.scoring import add_input_options, check_files, provenance
 from otadtk.errors import NotConvergedError, UsageError
 
 if TYPE_CHECKING:
-    from otadtk.embed import EmbeddingSet
+    from otadtk.embed import EmbeddingSet, Source
     from otadtk.engine import Engine
     from otadtk.evaluation.audit import PairAudit
     from otadtk.evaluation.compare import Comparison
+    from otadtk.evaluation.protocols.protocol import Protocol
+    from otadtk.metrics import AudioMetric
     from otadtk.statistics.designs import Design
 
 logger = logging.getLogger(__name__)
@@ -51,7 +60,8 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="otadtk-compare",
         usage="%(prog)s MODEL REF A B [C ...] [options]\n"
-        "       %(prog)s -m MODEL,MODEL REF A B [C ...] [options]",
+        "       %(prog)s -m MODEL,MODEL REF A B [C ...] [options]\n"
+        "       %(prog)s --protocol NAME REF A B [C ...] [options]",
         description="Rank systems by their distance from a reference, with the difference of each "
         "to the next, its 95 % interval and the probability that the order is right.",
         epilog=EXIT_CODES,
@@ -59,6 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("inputs", nargs="+", metavar="INPUT", help="[MODEL] REF A B [C ...]")
     parser.add_argument("-m", "--models", metavar="LIST", help="several encoders, as yamnet,logmel")
     add_metric_options(parser)
+    add_protocol_options(parser)
     parser.add_argument(
         "--paired",
         action="store_true",
@@ -92,6 +103,7 @@ def _compare(options: argparse.Namespace, engine: Engine) -> None:
     from otadtk.evaluation.defaults import ENOUGH, PERMUTATIONS, has_quick_floor
     from otadtk.evaluation.evaluate import embed_once
 
+    protocol = take_protocol(options)
     check_metric_options(options)
     check_page_options(options, shown_elsewhere=True)
     check_floor_options(options)
@@ -100,25 +112,29 @@ def _compare(options: argparse.Namespace, engine: Engine) -> None:
             f"An interval needs at least {_LEAST_BOOTSTRAP} replicates; --bootstrap "
             f"{options.bootstrap} is too few."
         )
-    models, reference_path, systems = _inputs(options)
-    check_files(options, [reference_path, *systems.values()], tables=[options.groups])
+    models, reference_path, systems, sources = _inputs(options)
+    paths = [reference_path, *systems.values()]
+    check_files(options, paths, tables=[options.groups])
     comparisons: list[Comparison] = []
     notes: list[str] = []
     audits: dict[str, PairAudit] = {}
     designs: dict[str, Design | None] | None = None
-    for model in models:
-        metrics = make_metrics(options, model, [reference_path, *systems.values()], engine)
+    for metrics in _metrics_to_embed(options, protocol, models, paths, engine):
         references = embed_once(metrics, reference_path)
-        sets = {name: embed_once(metrics, path) for name, path in systems.items()}
+        sets = {name: embed_once(metrics, source) for name, source in sources.items()}
+        if options.paired:
+            sets = in_order_of_pairs(sets)
         if not audits:  # the sets are audited with the first model
             first = {name: found[0] for name, found in sets.items()}
             audits = describe(metrics[0], references[0], first)
+            if not options.paired:
+                suggest_pairs(first)
         if designs is None:
             designs = _designs(options, references[0], {n: found[0] for n, found in sets.items()})
         for number, metric in enumerate(metrics):
             how = {"null": options.null or 0, "excess": options.excess, "designs": designs}
             sides = {name: found[number] for name, found in sets.items()}
-            quick = options.null is None and not options.no_null
+            quick = options.null is None and not options.no_null and protocol is None
             if quick and has_quick_floor(metric, references[number], list(sides.values())):
                 how["null"], how["enough"] = PERMUTATIONS, ENOUGH
             comparison = compare(
@@ -131,7 +147,9 @@ def _compare(options: argparse.Namespace, engine: Engine) -> None:
                 **how,
             )
             if options.strict and not comparison.converged:
-                raise NotConvergedError(f"{metric.name} with {model} has not converged (--strict)")
+                raise NotConvergedError(
+                    f"{metric.name} with {metric.model_name} has not converged (--strict)"
+                )
             notes += comparison.notes()
             comparisons.append(comparison)
     for note in dict.fromkeys(notes):
@@ -143,11 +161,26 @@ def _compare(options: argparse.Namespace, engine: Engine) -> None:
     from otadtk.documents.document import comparison_document
     from otadtk.evaluation.run import ComparisonRun
 
-    made = provenance(options, comparisons[0].metric.device)
+    used = used_protocol(protocol, options) if protocol is not None else None
+    made = provenance(options, comparisons[0].metric.device, used)
     run = ComparisonRun(reference_path, systems, tuple(comparisons), audits, made)
     document = comparison_document(run)
     write_comparison(run, document, options)
     emit_json(document, options)
+
+
+def _metrics_to_embed(
+    options: argparse.Namespace,
+    protocol: Protocol | None,
+    models: Sequence[str],
+    paths: Sequence[Path],
+    engine: Engine,
+) -> Iterator[list[AudioMetric]]:
+    """The metrics, in lots that are embedded together: those of a protocol, or of each model."""
+    if protocol is not None:
+        yield protocol_metrics(protocol, options, engine)
+    for model in models:
+        yield make_metrics(options, model, paths, engine)
 
 
 def _designs(
@@ -168,18 +201,31 @@ def _designs(
     return designs
 
 
-def _inputs(options: argparse.Namespace) -> tuple[list[str], Path, dict[str, Path]]:
-    """(models, reference, systems by name)."""
+def _inputs(
+    options: argparse.Namespace,
+) -> tuple[list[str], Path, dict[str, Path], dict[str, Source]]:
+    """(models, reference, file or folder of each system by name, its clips).
+
+    A manifest with a column ``system`` holds several systems.
+    """
     inputs = list(options.inputs)
-    named = options.models if options.models is not None else inputs.pop(0)
-    models = [name for name in dict.fromkeys(named.split(",")) if name]
-    if not models or len(inputs) < 3:
-        raise UsageError("A comparison needs a model, a reference and at least two systems.")
-    reference, *systems = (Path(text) for text in inputs)
-    by_name = {str(path): path for path in systems}
-    if len(by_name) < len(systems):
+    if options.protocol is not None:
+        if options.models is not None:
+            raise UsageError("--models does not go with --protocol, which decides that; remove it.")
+        models, wanted = [], ""
+    else:
+        named = options.models if options.models is not None else inputs.pop(0)
+        models, wanted = [name for name in dict.fromkeys(named.split(",")) if name], "a model, "
+    reference, *named_systems = [Path(text) for text in inputs] or [Path()]
+    systems = [
+        (name, path, source) for path in named_systems for name, source in systems_of(path).items()
+    ]
+    if (wanted and not models) or len(systems) < 2:
+        raise UsageError(f"A comparison needs {wanted}a reference and at least two systems.")
+    if len({name for name, _, _ in systems}) < len(systems):
         raise UsageError("A system is named twice; name each once.")
-    return models, reference, by_name
+    places = {name: path for name, path, _ in systems}
+    return models, reference, places, {name: source for name, _, source in systems}
 
 
 if __name__ == "__main__":

@@ -34,7 +34,8 @@ def _parser() -> argparse.ArgumentParser:
         "--verify",
         nargs="+",
         metavar="MODEL",
-        help="compare the FAD of these encoders with scores that fadtk published (84 MB, once)",
+        help="compare the FAD of these encoders with scores that fadtk published (84 MB, once), and "
+        "the labels of the demo's sounds with those that one expects",
     )
     add_version(parser)
     return parser
@@ -102,25 +103,48 @@ def _check() -> None:
 
 
 def _verify(names: Sequence[str]) -> None:
-    """Compare encoders with published scores; the command fails if one deviates."""
-    from otadtk.device import resolve_device
+    """Compare encoders with published scores and labels; the command fails if one deviates."""
     from otadtk.encoders import get_spec
     from otadtk.errors import WeightsError
-    from otadtk.evaluation.verify import verify
 
     failed = []
     for spec in [get_spec(name) for name in names]:
-        if not spec.published_scores:
-            print(f"{spec.name}: unverified: no scores are published for it")
-            continue
-        found = verify(spec, resolve_device(None))
-        rows = zip(found.clips, found.ours, found.published, found.deviations, strict=True)
-        for clip, ours, published, deviation in rows:
-            print(f"  {clip:<12} {ours:10.4g} here {published:10.4g} published {deviation:7.2%}")
-        print(f"{spec.name}: {found.summary}", flush=True)
-        failed += [] if found.passed else [spec.name]
+        passed = True
+        if spec.published_scores:
+            passed = _verify_scores(spec)
+        else:
+            print(f"{spec.name}: no scores are published for it")
+        if spec.classes:
+            passed = _verify_labels(spec) and passed
+        elif not spec.published_scores:
+            print(f"{spec.name}: unverified")
+        failed += [] if passed else [spec.name]
     if failed:
-        raise WeightsError(f"{', '.join(failed)}: the scores are not the published ones.")
+        raise WeightsError(f"{', '.join(failed)}: not what was published.")
+
+
+def _verify_scores(spec: EncoderSpec) -> bool:
+    from otadtk.device import resolve_device
+    from otadtk.evaluation.verify import verify
+
+    found = verify(spec, resolve_device(None))
+    rows = zip(found.clips, found.ours, found.published, found.deviations, strict=True)
+    for clip, ours, published, deviation in rows:
+        print(f"  {clip:<12} {ours:10.4g} here {published:10.4g} published {deviation:7.2%}")
+    print(f"{spec.name}: {found.summary}", flush=True)
+    return found.passed
+
+
+def _verify_labels(spec: EncoderSpec) -> bool:
+    from otadtk.device import resolve_device
+    from otadtk.encoders import load_encoder
+    from otadtk.evaluation.labels import LABELS, prove_labels
+
+    found = prove_labels(load_encoder(spec, resolve_device(None)))
+    for kind, strongest in found.strongest.items():
+        print(f"  {LABELS[kind][0]:<12} is strongest for {strongest:<9} expected: {kind}")
+    print(f"{spec.name}: {found.summary}", flush=True)
+    return found.passed
 
 
 def _proof(spec: EncoderSpec) -> str:
@@ -128,8 +152,9 @@ def _proof(spec: EncoderSpec) -> str:
     if not spec.weights:
         return "none needed"
     proofs = ["original"] if spec.compared_with_original else []
-    proofs += ["--verify"] if spec.published_scores else []
-    return ", ".join(proofs) or "unverified"
+    proofs += ["scores (--verify)"] if spec.published_scores else []
+    shown = ", ".join(proofs) or "unverified"
+    return f"{shown}, labels (--verify)" if spec.classes else shown
 
 
 def _fetch(name: str) -> None:

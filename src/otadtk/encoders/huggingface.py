@@ -4,7 +4,7 @@ Any audio model of transformers that gives hidden states, such as HuBERT, WavLM,
 Whisper or AST: the clip vector is the mean of one layer's hidden states over the frames of the clip.
 Layer 0 is what the first layer sees; without a number it is the last. Code of a repository is never
 run. A repository is downloaded when its spec is first asked for, because the size of its vectors is
-in its files.
+in its files; the network is then loaded from the same files, or not at all.
 """
 
 from __future__ import annotations
@@ -70,27 +70,34 @@ def spec_of(name: str) -> EncoderSpec:
     if address.layer is not None and not -layers - 1 <= address.layer <= layers:
         raise UsageError(f"{name!r} has layers 0 to {layers}, not {address.layer}.")
     rate = int(front.get("sampling_rate", 16_000))
-    files = sorted(
-        file for file in folder.iterdir() if file.suffix in (".json", ".safetensors", ".bin")
-    )
-    digests = {file.name: digest_of(file) for file in files}
     layer = address.layer if address.layer is not None else layers
+    # the hub keeps the files of a commit in a folder of its name
+    commit = "" if Path(address.place).is_dir() else f" at commit {folder.name}"
     return EncoderSpec(
         name=name,
-        summary=f"{config.get('model_type', 'a model')} in the format of Hugging Face, layer {layer}",
+        summary=f"{config.get('model_type', 'a model')} in the format of Hugging Face, layer "
+        f"{layer}",
         loader="otadtk.encoders.huggingface:load",
         sample_rate=rate,
         dim=dim,
         preprocessing=f"hf/1: soxr HQ, the model's own front end, layer {layer}",
         licence="see the model's card",
-        paper="see the model's card",
+        paper=f"see the model's card{commit}",
         training_data="see the model's card",
         commercial_use=False,
-        identity=hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest(),
+        identity=_identity(folder),
         minimum_samples=int(_LEAST_SECONDS * rate),
         segment_samples=_window_samples(front, rate),
         shortest_tail_samples=int(_LEAST_SECONDS * rate),
     )
+
+
+def _identity(folder: Path) -> str:
+    """A hash of the files that a model is made of."""
+    kinds = (".json", ".safetensors", ".bin")
+    files = sorted(file for file in folder.iterdir() if file.suffix in kinds)
+    digests = {file.name: digest_of(file) for file in files}
+    return hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest()
 
 
 def _window_samples(front: dict[str, Any], rate: int) -> int:
@@ -117,22 +124,23 @@ def _folder(name: str, address: Address) -> Path:
     from huggingface_hub import snapshot_download
 
     offline = os.environ.get("OTADTK_OFFLINE", "0") not in ("", "0")
-    try:
-        snapshot = Path(
+
+    def fetch(patterns: Sequence[str], revision: str | None) -> Path:
+        return Path(
             snapshot_download(
                 address.place,
-                revision=address.revision,
-                allow_patterns=list(_FILES),
+                revision=revision,
+                allow_patterns=list(patterns),
                 local_files_only=offline,
+                endpoint=os.environ.get("HF_ENDPOINT"),
+                cache_dir=os.environ.get("HF_HUB_CACHE"),
             )
         )
+
+    try:
+        snapshot = fetch(_FILES, address.revision)
         if not list(snapshot.glob("*.safetensors")):
-            snapshot_download(
-                address.place,
-                revision=address.revision,
-                allow_patterns=list(_PICKLED),
-                local_files_only=offline,
-            )
+            fetch(_PICKLED, snapshot.name)
     except Exception as error:  # the library raises many kinds
         advice = "OTADTK_OFFLINE is set" if offline else "check the name and the network"
         reason = (str(error) or type(error).__name__).strip().splitlines()[0][:200]
@@ -196,6 +204,11 @@ def load(spec: EncoderSpec, device: torch.device, user_copy: Path | None = None)
 
     address = Address.of(spec.name)
     folder = _folder(spec.name, address)
+    if _identity(folder) != spec.identity:
+        raise WeightsError(
+            f"The files of {spec.name!r} have changed since they were first read; start again, or "
+            f"name a commit (@…)."
+        )
     before = transformers.logging.get_verbosity()
     transformers.logging.set_verbosity_error()
     try:

@@ -21,6 +21,7 @@ from otadtk.evaluation.evaluate import (
     fitted,
     statistics_between,
 )
+from otadtk.evaluation.written import Written
 from otadtk.metrics import AudioMetric, Measurement, PathLike
 from otadtk.metrics.diagnostics import OTADDiagnostics
 from otadtk.statistics.designs import Design
@@ -65,8 +66,8 @@ class System:
         return self.measurement.diagnostics
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(Written):
     """The systems by one metric, closest first, and the difference between every two."""
 
     metric: AudioMetric
@@ -78,6 +79,10 @@ class Comparison:
     seed: int
     name_mismatch: str = ""
     """A sentence on paired clips of different names; empty if there are none."""
+
+    def __repr__(self) -> str:
+        order = ", ".join(f"{system.name} {system.score:.6f}" for system in self.systems)
+        return f"Comparison({self.metric!r}, {order}; {self.reference_clips} reference clips)"
 
     @property
     def converged(self) -> bool:
@@ -141,37 +146,28 @@ def compare(
 ) -> Comparison:
     """The systems ranked by their distance from the reference, with every difference's interval.
 
-    The reference and the systems, by name, are folders or embedded sets. Differences come from a
-    jackknife, or from ``bootstrap`` replicates if that is not 0. Each replicate uses the same
-    reference clips for all systems. ``paired``: the k-th clips of all systems belong together, as
-    for the same prompts. Intervals of scores come from a jackknife.
+    Differences come from a jackknife, or from ``bootstrap`` replicates if that is not 0. Each
+    replicate uses the same reference clips for all systems. ``paired``: the k-th clips of all
+    systems belong together, as for the same prompts. Intervals of scores come from a jackknife.
 
     ``null`` permutations give the floor of each system and ``excess`` its excess, as ``evaluate``
     does. ``designs`` says which clips of a system may change places with the reference, by its name.
-
-    >>> from otadtk import OTAD, compare
-    >>> ranked = compare(OTAD("yamnet"), "real/", {"a": "a/", "b": "b/"})  # doctest: +SKIP
-    >>> ranked.systems[0].name, ranked.lead(0)  # doctest: +SKIP
     """
     require_at_least(bootstrap, 0, "bootstrap")
     require_at_least(seed, 0, "seed")
     if len(systems) < 2:
         raise UsageError("A comparison needs at least two systems.")
-    if not isinstance(reference, EmbeddingSet):
-        reference = metric.embed(reference, workers=workers)
-    sets = {
-        name: side if isinstance(side, EmbeddingSet) else metric.embed(side, workers=workers)
-        for name, side in systems.items()
-    }
-    sizes = [len(side.files) for side in sets.values()]
+    real = _embedded(metric, reference, workers)
+    sides = {name: _embedded(metric, side, workers) for name, side in systems.items()}
+    sizes = [len(side.files) for side in sides.values()]
     if paired and len(set(sizes)) > 1:
         raise UsageError(f"Paired systems need equal numbers of clips, not {sizes}.")
-    n, engine = len(reference.files), resolve_engine(metric.engine, workers)
-    distance = between_clips(metric, [reference, *sets.values()])
+    n, engine = len(real.files), resolve_engine(metric.engine, workers)
+    distance = between_clips(metric, [real, *sides.values()])
     found: list[System] = []
     start = 0
-    for (name, side), size in zip(sets.items(), sizes, strict=True):
-        measured = metric.measure(reference, side)
+    for (name, side), size in zip(sides.items(), sizes, strict=True):
+        measured = metric.measure(real, side)
         if measured.description:
             logger.info("%s: %s", name, measured.description)
         request = StatisticsRequest(
@@ -200,7 +196,7 @@ def compare(
             seed=seed,
             engine=engine,
         ).T
-        replicates = dict(zip(sets, columns, strict=True))
+        replicates = dict(zip(sides, columns, strict=True))
 
     def difference(first: System, second: System) -> Difference:
         if not bootstrap:
@@ -213,12 +209,23 @@ def compare(
         (first.name, second.name): difference(first, second)
         for first, second in permutations(found, 2)
     }
-    mismatch = _name_mismatch(sets) if paired else ""
+    mismatch = _name_mismatch(sides) if paired else ""
     return Comparison(metric, n, tuple(found), differences, paired, seed, mismatch)
 
 
+def _embedded(
+    metric: AudioMetric, side: PathLike | EmbeddingSet, workers: int | None
+) -> EmbeddingSet:
+    return side if isinstance(side, EmbeddingSet) else metric.embed(side, workers=workers)
+
+
 def _name_mismatch(systems: Mapping[str, EmbeddingSet]) -> str:
-    """A sentence on the first paired clips of different names; empty if there are none."""
+    """A sentence on the first paired clips of different names; empty if there are none.
+
+    Clips whose manifests say which belong together may have any names.
+    """
+    if all(side.column("pair") for side in systems.values()):
+        return ""
     for clips in zip(*(side.files for side in systems.values()), strict=True):
         if len({clip.stem for clip in clips}) > 1:
             names = " and ".join(str(clip) for clip in clips)

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from otadtk.files.atomic import replacing
-from otadtk.report.figures import BLUE, RUST, STYLE, require_matplotlib
+from otadtk.report.drawings import BLUE, RUST, STYLE, require_matplotlib
 from otadtk.tracking.trend import Trend
 
 

@@ -36,7 +36,7 @@ def asks_for_protocol(arguments: Sequence[str]) -> bool:
 
 def add_protocol_options(parser: argparse.ArgumentParser) -> None:
     """``--protocol`` and ``--results``."""
-    group = parser.add_argument_group("protocol (otadtk --protocol NAME REF EVAL)")
+    group = parser.add_argument_group("protocol (in place of a model)")
     group.add_argument(
         FLAG,
         metavar="NAME|FILE",
@@ -56,7 +56,7 @@ def take_protocol(options: argparse.Namespace) -> Protocol | None:
             raise UsageError("--results belongs to --protocol; remove it or add --protocol.")
         return None
     for name, flag in (_REPLACED | _PINNED).items():
-        if getattr(options, name) not in (None, False):
+        if getattr(options, name, None) not in (None, False):
             raise UsageError(f"{flag} does not go with --protocol, which decides that; remove it.")
     protocol = load_protocol(options.protocol)
     options.metrics = tuple(result.metric for result in _chosen(protocol, options))

@@ -1,4 +1,4 @@
-"""Which clips of two sets belong together: those of equal names, or as a CSV says."""
+"""Reads tables of clips: which of two sets belong together, and what a CSV says of each clip."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from otadtk.errors import UsageError
+from otadtk.metrics.entry import some_of
 
 if TYPE_CHECKING:
     from otadtk.embed import EmbeddingSet
@@ -37,7 +38,7 @@ def pair_sets(
     if table is not None:
         found = _by_table(Path(table), reference.files, evaluated.files)
     else:
-        found = _by_name(reference.files, evaluated.files)
+        found = _by_key(*pair_keys(reference, evaluated))
     if not found:
         raise UsageError(
             f"{metric} compares clips that belong together, and no names of the two sets are equal: "
@@ -48,15 +49,26 @@ def pair_sets(
     return Pairing(tuple(found[j] for j in places), tuple(places), alone)
 
 
-def _by_name(reference: Sequence[Path], evaluated: Sequence[Path]) -> dict[int, int]:
-    """The reference clip of each evaluated one: equal names below the folder of each side."""
-    names = [names_below(side) for side in (reference, evaluated)]
-    for side, title in zip(names, ("reference", "evaluated"), strict=True):
-        name, times = Counter(side).most_common(1)[0]
+def pair_keys(reference: EmbeddingSet, evaluated: EmbeddingSet) -> tuple[list[str], list[str]]:
+    """What clips that belong together have in common, for each clip of both sides; "" for nothing.
+
+    That is the column ``pair`` of the manifests if both sides have it, or else the name below the
+    folder of each side.
+    """
+    known = reference.column("pair"), evaluated.column("pair")
+    if known[0] and known[1]:
+        return list(known[0]), list(known[1])
+    return names_below(reference.files), names_below(evaluated.files)
+
+
+def _by_key(reference: Sequence[str], evaluated: Sequence[str]) -> dict[int, int]:
+    """The reference clip of each evaluated one with the same key."""
+    for side, title in ((reference, "reference"), (evaluated, "evaluated")):
+        name, times = Counter(key for key in side if key).most_common(1)[0]
         if times > 1:
             raise UsageError(f"{times} {title} clips have the name {name!r}: pairs are unclear.")
-    place = {name: i for i, name in enumerate(names[0])}
-    return {j: place[name] for j, name in enumerate(names[1]) if name in place}
+    place = {name: i for i, name in enumerate(reference) if name}
+    return {j: place[name] for j, name in enumerate(evaluated) if name in place}
 
 
 def names_below(files: Sequence[Path]) -> list[str]:
@@ -93,6 +105,30 @@ def read_rows(path: Path, columns: Sequence[str]) -> list[tuple[int, dict[str, s
         raise UsageError(f"{path} cannot be read: {error.strerror}.") from error
     except (UnicodeDecodeError, csv.Error) as error:
         raise UsageError(f"{path} is no CSV file in UTF-8: {error}.") from error
+
+
+def read_column(path: Path, column: str, files: Sequence[Path]) -> list[str]:
+    """What a CSV of file and ``column`` says of each clip, in order."""
+    by_name: dict[str, str] = {}
+    for number, row in read_rows(path, ("file", column)):
+        if not row[column].strip():
+            raise UsageError(f"{path}, line {number}: the {column} is empty.")
+        if row["file"] in by_name:
+            raise UsageError(f"{path}, line {number}: {row['file']} comes twice.")
+        by_name[row["file"]] = row[column]
+    found = [
+        next((by_name[name] for name in _names(file) if name in by_name), None) for file in files
+    ]
+    missing = [str(file) for file, text in zip(files, found, strict=True) if text is None]
+    if missing:
+        raise UsageError(f"{path} has no {column} for {some_of(missing)}.")
+    return [text for text in found if text is not None]
+
+
+def _names(file: Path) -> list[str]:
+    """What a table may call a file: its path or any end of it, its name, its stem."""
+    parts = file.parts
+    return [str(file), *("/".join(parts[k:]) for k in range(1, len(parts))), file.stem]
 
 
 def place_of(name: str, files: Sequence[Path], where: str, title: str) -> int:

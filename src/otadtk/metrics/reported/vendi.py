@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
-from otadtk.metrics.base import AudioMetric
-from otadtk.metrics.entry import GoldenValue, Measurement
+from otadtk.metrics.base import AudioMetric, MetricOptions, PathLike
+from otadtk.metrics.entry import GoldenValue, Measurement, Option
+from otadtk.metrics.reported.pairing import read_column
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from typing_extensions import Unpack
 
     from otadtk.distances.subsets import SubsetDistance
     from otadtk.embed import EmbeddingSet
@@ -21,7 +23,11 @@ _LINES = 20
 
 @final
 class Vendi(AudioMetric):
-    """The Vendi Score of the evaluated set, beside that of the reference."""
+    """The Vendi Score of the evaluated set, beside that of the reference.
+
+    Each group of evaluated clips gets its own: those of ``vendi_groups``, a CSV of file,group, or
+    those in one folder.
+    """
 
     name = "Vendi"
     title = "Vendi Score"
@@ -34,6 +40,14 @@ class Vendi(AudioMetric):
     higher_is_better = True
     has_floor = False
     why_no_floor = "it is a score of the evaluated set alone"
+    options = (
+        Option(
+            "vendi_groups",
+            help="a CSV of file,group with the group of every evaluated clip (default: its folder)",
+            parse=Path,
+            metavar="CSV",
+        ),
+    )
     facts_schema: ClassVar[Mapping[str, Any]] = {
         "vendi_groups": {
             "type": "array",
@@ -50,6 +64,16 @@ class Vendi(AudioMetric):
         }
     }
 
+    def __init__(
+        self,
+        model: str = "yamnet",
+        *,
+        vendi_groups: PathLike | None = None,
+        **options: Unpack[MetricOptions],
+    ) -> None:
+        super().__init__(model, **options)
+        self._table = Path(vendi_groups) if vendi_groups is not None else None
+
     def distance(self, ref: Array, test: Array) -> float:
         """The Vendi Score of the evaluated set; the reference does not enter."""
         from otadtk.distances.diversity import vendi_score
@@ -65,12 +89,12 @@ class Vendi(AudioMetric):
         return lambda i, j: vendi_score(points[j])
 
     def measure(self, reference: EmbeddingSet, evaluated: EmbeddingSet) -> Measurement:
-        """The scores of both sets, and of each group of evaluated clips in a folder of its own."""
+        """The scores of both sets, and of each group of evaluated clips."""
         x, y = self.points(reference, evaluated)
         score = self.distance(x, y)
         groups = [
             {"group": name, "clips": len(places), "score": self.distance(x, y[places])}
-            for name, places in _by_folder(evaluated.files).items()
+            for name, places in self._groups(evaluated.files).items()
         ]
         return Measurement(
             score,
@@ -81,6 +105,17 @@ class Vendi(AudioMetric):
             ),
             facts={"vendi_groups": groups},
         )
+
+    def _groups(self, files: Sequence[Path]) -> dict[str, list[int]]:
+        """The places of the clips of each group; none if all clips lie in one folder."""
+        if self._table is not None:
+            names = read_column(self._table, "group", files)
+        else:
+            names = [str(file.parent) for file in files]
+        groups: dict[str, list[int]] = {}
+        for place, name in enumerate(names):
+            groups.setdefault(name, []).append(place)
+        return dict(sorted(groups.items())) if self._table is not None or len(groups) > 1 else {}
 
     @classmethod
     def define(cls, result: Mapping[str, Any], embeddings: str) -> str:
@@ -94,11 +129,3 @@ class Vendi(AudioMetric):
         from otadtk.distances.diversity import vendi_score
 
         return (GoldenValue("Vendi", 2.59703517, lambda x, y: vendi_score(y)),)
-
-
-def _by_folder(files: Sequence[Path]) -> dict[str, list[int]]:
-    """The places of the clips of each folder, if there are two folders at least."""
-    folders: dict[str, list[int]] = {}
-    for place, file in enumerate(files):
-        folders.setdefault(str(file.parent), []).append(place)
-    return dict(sorted(folders.items())) if len(folders) > 1 else {}

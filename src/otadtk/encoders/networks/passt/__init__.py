@@ -30,7 +30,7 @@ SPEC = EncoderSpec(
                 "https://github.com/kkoutini/PaSST/releases/download/v0.0.1-audioset/"
                 "passt-s-f128-p16-s10-ap.476-swa.pt"
             ),
-            "revision:v0.0.1-audioset",
+            "sha256:302903fa8c4aee817b11dc982da0b29aaf8d11a3e722420476d0a12c9db70c2c",
         ),
     ),
     minimum_samples=48_000,

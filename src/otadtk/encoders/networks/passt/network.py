@@ -95,11 +95,6 @@ class PasstEncoder(Encoder):
         """The logits ``(n, 527)`` of embedded windows, for KL and the Inception Score."""
         return self.network.class_scores(seen)
 
-    @torch.inference_mode()
-    def class_scores(self, frames: torch.Tensor) -> torch.Tensor:
-        """The logits ``(n, 527)`` of embedded windows, in the order of AudioSet's class list."""
-        return self.network.class_scores(frames.to(self.device))
-
 
 def load(spec: EncoderSpec, device: torch.device, user_copy: Path | None = None) -> PasstEncoder:
     """PaSST with its published weights; the unused classifier of the second token is left out."""
