@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from otadtk.audio.inputs.clip import Clip
 from otadtk.errors import AudioError
 from otadtk.files.printable import readable
 from otadtk.report.clips.details import AUDIO_BUDGET, ClipDetails
@@ -131,7 +132,7 @@ def _details(worse: Sequence[ClipChange]) -> dict[str, ClipDetails]:
 
     def describe(clip: tuple[str, Path]) -> ClipDetails | None:
         try:
-            sound = read_sound(clip[1], SAMPLE_RATE)
+            sound = read_sound(Clip.of_file(clip[1]), SAMPLE_RATE)
         except (AudioError, OSError):  # embeddings without audio, or a file that is gone
             return None
         vorbis = base64.b64encode(encode_vorbis(sound)).decode("ascii")
