@@ -256,7 +256,15 @@ class AudioMetric(MetricEntry, ABC):
 
     @final
     def score(self, ref: PathLike, eval: PathLike, *, workers: int | None = None) -> float:
-        """The distance of the evaluated clips from the reference clips."""
+        """The distance of the evaluated clips from the reference clips.
+
+        ``ref`` and ``eval`` are folders or files of audio or of embeddings; subfolders count.
+
+        Raises:
+            UsageError: A folder without clips, or too few of them.
+            AudioError: Files that cannot be scored; the message names all of them.
+            WeightsError: The weights of the encoder are missing or damaged.
+        """
         reference = self.embed(ref, workers=workers)
         evaluated = self.embed(eval, workers=workers)
         return self.compare_sets(reference, evaluated)
