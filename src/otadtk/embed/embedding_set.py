@@ -24,7 +24,7 @@ class BadClip:
     reason: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class EmbeddingSet:
     """The vectors ``(n, d)`` of a set of clips, with the file, audit and hash of each.
 
@@ -49,6 +49,12 @@ class EmbeddingSet:
     """Where the set comes from, if not from audio by clip vectors."""
     moments: Moments | None = None
     """The mean and the covariance, where nothing else is known: there are no clips and no frames."""
+
+    def __repr__(self) -> str:
+        points = "x".join(map(str, np.shape(self.points)))
+        first = f", first={str(self.files[0])!r}" if self.files else ""
+        bad = f", {len(self.bad)} left out" if self.bad else ""
+        return f"EmbeddingSet({len(self.files)} clips, {points} numbers{first}{bad})"
 
     @property
     def moments_only(self) -> bool:

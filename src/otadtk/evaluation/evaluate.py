@@ -15,6 +15,7 @@ from otadtk.embed import EmbeddingSet
 from otadtk.engine import Engine, resolve_engine
 from otadtk.errors import UsageError
 from otadtk.evaluation.pairs import PairedDistance, paired_distance, pairs_by_name
+from otadtk.evaluation.written import Written
 from otadtk.metrics import AudioMetric, Measurement, PathLike
 from otadtk.metrics.entry import no_limit
 from otadtk.metrics.verdicts import Groups
@@ -85,8 +86,8 @@ class Statistics:
     paired: PairedDistance | None = None
 
 
-@dataclass(frozen=True)
-class Evaluation:
+@dataclass(frozen=True, repr=False)
+class Evaluation(Written):
     """The score of two sets by one metric, with its statistics; ``evaluate`` makes it.
 
     ``measurement`` has what the metric knows beside the score: notes, certificate, and for OTAD the
@@ -109,6 +110,12 @@ class Evaluation:
     statistics: Statistics
     seconds: float
     """Wall-clock time of the distance, without embedding and statistics."""
+
+    def __repr__(self) -> str:
+        return (
+            f"Evaluation({self.headline()!r}, {self.metric!r}, {len(self.reference.files)} reference "
+            f"and {len(self.evaluated.files)} evaluated clips)"
+        )
 
     @property
     def score(self) -> float:

@@ -22,6 +22,7 @@ from otadtk.errors import UsageError
 from otadtk.metrics.entry import Measurement, MetricEntry
 from otadtk.metrics.ground import GroundMetric, load_ground_metric
 from otadtk.metrics.registry import names_that_accept
+from otadtk.metrics.shown import Score
 
 if TYPE_CHECKING:
     import numpy as np
@@ -144,6 +145,13 @@ class AudioMetric(MetricEntry, ABC):
             ),
         )
 
+    def __repr__(self) -> str:
+        settings = {"variant": self.variant, **self.settings_record}
+        shown = ", ".join(
+            f"{name}={value!r}" for name, value in settings.items() if value is not None
+        )
+        return f"{type(self).__name__}({self.model_name!r}, {shown})"
+
     @property
     def label(self) -> str:
         """The name, as it is printed beside a score."""
@@ -232,9 +240,11 @@ class AudioMetric(MetricEntry, ABC):
         """What this metric compares of one set."""
         return side.points
 
-    def encode_clip(self, encoder: Encoder, waveform: Tensor, sample_rate: int) -> Array:
-        """What this metric compares of one waveform."""
-        return encoder.encode(waveform, sample_rate)
+    def encode_clips(
+        self, encoder: Encoder, waveforms: Sequence[Tensor], sample_rate: int
+    ) -> Array:
+        """What this metric compares of each waveform ``(clips, width)``."""
+        return encoder.encode_batch(waveforms, sample_rate)
 
     @property
     def width(self) -> int:
@@ -255,7 +265,7 @@ class AudioMetric(MetricEntry, ABC):
         return [store.path(digest, fingerprint, kind) for digest in embedded.digests]
 
     @final
-    def score(self, ref: PathLike, eval: PathLike, *, workers: int | None = None) -> float:
+    def score(self, ref: PathLike, eval: PathLike, *, workers: int | None = None) -> Score:
         """The distance of the evaluated clips from the reference clips.
 
         ``ref`` and ``eval`` are folders or files of audio or of embeddings; subfolders count.
@@ -267,7 +277,15 @@ class AudioMetric(MetricEntry, ABC):
         """
         reference = self.embed(ref, workers=workers)
         evaluated = self.embed(eval, workers=workers)
-        return self.compare_sets(reference, evaluated)
+        return Score(
+            self.compare_sets(reference, evaluated),
+            metric=self.label,
+            model=self.model_name,
+            variant=self.variant,
+            reference_clips=len(reference.files),
+            evaluated_clips=len(evaluated.files),
+            higher_is_better=self.higher_is_better,
+        )
 
     def _adapted(self, *sides: Array) -> list[Array | Tensor]:
         """The vectors in the ground metric; without an adapter as they are."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import csv
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from otadtk.errors import UsageError
-from otadtk.report.names import common_root, relative_name
+from otadtk.files.names import clips_by_name, common_root, relative_name
 
 _CLEAN = frozenset({"", "0", "false", "no", "none", "clean", "good", "ok"})
 
@@ -129,11 +128,7 @@ def _match(
     columns: _Columns, files: Sequence[Path], *, must_exist: bool
 ) -> dict[int, tuple[str, ...]]:
     """The values of each clip, found by its path, its path below the folder, or its name."""
-    root = common_root(files)
-    by_name: dict[str, list[int]] = {}
-    for i, file in enumerate(files):
-        for name in {os.fspath(file), relative_name(file, root), file.name}:
-            by_name.setdefault(name, []).append(i)
+    by_name = clips_by_name(files)
     found: dict[int, tuple[str, ...]] = {}
     for name, values in columns.rows.items():
         matches = by_name.get(name.removeprefix("./"), by_name.get(name, []))
@@ -143,7 +138,8 @@ def _match(
             )
         if len(matches) > 1:
             raise UsageError(
-                f"{columns.path}: {name} could be {len(matches)} clips; give paths below {root}."
+                f"{columns.path}: {name} could be {len(matches)} clips; give paths below "
+                f"{common_root(files)}."
             )
         for i in matches:
             found[i] = values

@@ -39,8 +39,8 @@ def print_worst(diagnostics: OTADDiagnostics, count: int, *, only_bad: bool = Fa
 
 
 def _print_table(diagnostics: OTADDiagnostics, count: int, *, only_bad: bool) -> None:
+    from otadtk.files.names import common_root, relative_name
     from otadtk.report.clips.table import SILENT, relative_costs, worst_clips
-    from otadtk.report.names import common_root, relative_name
 
     found = _verdicts(diagnostics)
     relative, typical = relative_costs(diagnostics.cj)

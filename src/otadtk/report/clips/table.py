@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from otadtk.embed import EmbeddingSet
+from otadtk.files.names import common_root, relative_name
 from otadtk.files.printable import readable
 from otadtk.metrics.diagnostics import Evidence, OTADDiagnostics
-from otadtk.report.names import common_root, relative_name
 from otadtk.report.threads import in_threads
 
 Costs = NDArray[np.float64]
@@ -154,7 +154,9 @@ def relative_costs(costs: Costs) -> tuple[Costs, str]:
     return (costs / mean, "mean") if mean > 0 else (np.zeros_like(costs), "mean")
 
 
-def project(table: ClipTable) -> tuple[NDArray[np.float64], list[float]]:
+def project(
+    reference: NDArray[np.float32], evaluated: NDArray[np.float32]
+) -> tuple[NDArray[np.float64], list[float]]:
     """Both sets on the two principal axes of their union, and the variance that each explains.
 
     Gives ``(2, clips)`` coordinates, reference clips first. Deterministic: the largest loading
@@ -162,7 +164,7 @@ def project(table: ClipTable) -> tuple[NDArray[np.float64], list[float]]:
     """
     import torch
 
-    points = np.concatenate([table.reference.points, table.evaluated.points]).astype(np.float64)
+    points = np.concatenate([reference, evaluated]).astype(np.float64)
     centred = torch.from_numpy(points - points.mean(axis=0))
     total = float(centred.square().sum())
     # the smaller of the two Gram matrices has the same leading spectrum
