@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import inspect
+import re
 from pathlib import Path
 
 import pytest
@@ -43,3 +44,8 @@ def test_functions_that_can_fail_say_how(name: str) -> None:
 def test_errors_name_their_exit_code(name: str) -> None:
     error = getattr(otadtk, name)
     assert f"Exit code {error.exit_code}." in error.__doc__
+
+
+def test_the_site_has_every_public_name() -> None:
+    page = (Path(__file__).parent.parent / "docs" / "reference" / "python.md").read_text("utf-8")
+    assert set(re.findall(r"^::: otadtk\.(\w+)$", page, re.MULTILINE)) == set(PUBLIC)
