@@ -18,7 +18,7 @@ class OtadtkError(Exception):
 
     ``exit_code`` is the code that a command then ends with.
 
-    Example:
+    Examples:
         >>> from otadtk import OTAD, OtadtkError
         >>> try:
         ...     OTAD("nonsense")

@@ -230,7 +230,7 @@ def load_adapter(
         UsageError: There is no such variant or encoder.
         AdapterError: The file is missing, damaged, or was trained on other features.
 
-    Example:
+    Examples:
         >>> from otadtk import load_adapter
         >>> load_adapter("logmel", "raw") is None
         True

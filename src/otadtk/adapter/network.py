@@ -66,7 +66,7 @@ class RiemannianAdapter(Adapter):
     The last layer starts at zero: a new adapter is the identity. With ``unit_input`` vectors are
     L2-normalised first. It maps vectors of shape (n, d) to vectors of the same shape.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from otadtk import RiemannianAdapter
         >>> z = torch.ones(3, 8)

@@ -47,7 +47,7 @@ class BaseEncoder(ABC):
     ``target_sr`` is the rate of the waveforms in Hz, ``embedding_dim`` the length of the vectors. Any
     class with these attributes and ``encode`` will do; it need not be a subclass.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from otadtk import OTAD, BaseEncoder, register_encoder
         >>> @register_encoder("loudness")
@@ -77,7 +77,7 @@ def register_encoder(name: str) -> Callable[[T], T]:
 
     The class needs ``target_sr``, ``embedding_dim`` and ``encode(wav, sr)``, as in ``BaseEncoder``.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from otadtk import list_models, register_encoder
         >>> @register_encoder("peak")

@@ -34,7 +34,7 @@ def get_encoder(
         UsageError: There is no encoder of that name.
         WeightsError: Its weights are missing, damaged, or those of another encoder.
 
-    Example:
+    Examples:
         >>> import torch
         >>> from otadtk import get_encoder
         >>> get_encoder("logmel").encode(torch.zeros(1, 16_000), 16_000).shape

@@ -72,7 +72,7 @@ class Comparison(Written):
 
     ``compare`` makes it. ``systems`` have ``name``, ``score`` and ``statistics``.
 
-    Example:
+    Examples:
         >>> from otadtk import FAD, compare
         >>> ranking = compare(FAD("logmel"), "real/", {"ours": "generated/", "copy": "real/"})
         >>> difference = ranking.differences["copy", "ours"]
@@ -167,7 +167,7 @@ def compare(
         UsageError: Fewer than two systems, or paired systems of different sizes.
         AudioError: Files that cannot be scored; the message names all of them.
 
-    Example:
+    Examples:
         >>> from otadtk import FAD, compare
         >>> ranking = compare(FAD("logmel"), "real/", {"ours": "generated/", "copy": "real/"})
         >>> [system.name for system in ranking.systems]

@@ -102,7 +102,7 @@ class Evaluation(Written):
     ``diagnostics`` of all clips. ``statistics`` has ``floor``, ``interval``, ``limit``, ``excess`` and
     ``paired``, each ``None`` if it was not asked for.
 
-    Example:
+    Examples:
         >>> from otadtk import KAD, evaluate
         >>> result = evaluate(KAD("logmel"), "real/", "generated/")
         >>> result.score == result.measurement.score
@@ -299,7 +299,7 @@ def evaluate(
         UsageError: Statistics that the metric does not have, or too few clips for them.
         AudioError: Files that cannot be scored; the message names all of them.
 
-    Example:
+    Examples:
         >>> from otadtk import FAD, evaluate
         >>> result = evaluate(FAD("logmel"), "real/", "generated/", null=19)
         >>> 0 < result.statistics.floor.p_value <= 1

@@ -299,7 +299,7 @@ class AudioMetric(MetricEntry, ABC):
             AudioError: Files that cannot be scored; the message names all of them.
             WeightsError: The weights of the encoder are missing or damaged.
 
-        Example:
+        Examples:
             >>> from otadtk import OTAD
             >>> OTAD("logmel").score("real/", "generated/*.wav") > 0
             True

@@ -68,7 +68,7 @@ class OTADDiagnostics(Shown):
     ``evidence`` is what ``to_html`` needs beside the costs; ``judgement`` holds the verdicts on
     the clips of both sides, once they were computed.
 
-    Example:
+    Examples:
         >>> from otadtk import OTAD
         >>> found = OTAD("logmel").diagnose("real/", "generated/")
         >>> worst, cost = found.top_k(1)[0]

@@ -28,7 +28,7 @@ def compute_fad(embeddings_ref: Array, embeddings_test: Array) -> float:
     Raises:
         UsageError: Fewer than two rows, arrays of other shapes, or NaN.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from otadtk import compute_fad
         >>> x = np.random.default_rng(0).normal(size=(50, 4))
@@ -49,7 +49,7 @@ class FAD(AudioMetric):
     The equation is that of ``compute_fad``. By default it compares the raw vectors of clips; ``frames``
     compares frames, as fadtk does.
 
-    Example:
+    Examples:
         >>> from otadtk import FAD
         >>> FAD("logmel").score("real/", "generated/") > 0
         True

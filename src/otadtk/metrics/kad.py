@@ -44,7 +44,7 @@ def compute_kad(
     Raises:
         UsageError: Fewer than two rows, arrays of other shapes, NaN, or a bandwidth of 0.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from otadtk import compute_kad
         >>> x = np.random.default_rng(0).normal(size=(50, 4))
@@ -73,7 +73,7 @@ class KAD(AudioMetric):
     The equation is that of ``compute_kad``. By default it compares the raw vectors of clips; ``frames``
     compares frames, as kadtk does.
 
-    Example:
+    Examples:
         >>> from otadtk import KAD
         >>> isinstance(KAD("logmel", bandwidth="pooled").score("real/", "generated/"), float)
         True

@@ -67,7 +67,7 @@ class OTAD(AudioMetric):
         UsageError: A value or a combination of options that makes no sense.
         AdapterError: The variant is not there, or was trained on other features.
 
-    Example:
+    Examples:
         >>> from otadtk import OTAD
         >>> metric = OTAD("logmel", epsilon=1.0, epsilon_scale="median_cost")
         >>> metric.score("real/", "generated/") > 0

@@ -71,7 +71,7 @@ def compute_otad(
     Raises:
         UsageError: Arrays of other shapes, NaN, no clips, or an ε that is not above 0.
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from otadtk import compute_otad
         >>> x = np.random.default_rng(0).normal(size=(50, 4)).astype(np.float32)
