@@ -3,6 +3,8 @@
 # make setup   virtual environment, dependencies and the YAMNet weights
 #              TORCH_INDEX=address of CPU builds of torch, or CUDA=1 for the registry's build
 # make lint    ruff and mypy
+# make docs    the documentation as a site, in build/site; make docs-serve shows it while you write
+# make pictures      draws what is out of date in docs/images; make readme: the demo's lines in README.md
 # make bench   measure (DATA=folder of audio)
 # make experiments   the paper's experiments (DATA=ESC-50 as published; README has the rest)
 # make fuzz    odd files, options, arrays, names, packs and transport problems, for FUZZ_SECONDS
@@ -20,7 +22,7 @@ CUDA ?=
 WORKERS ?= 2
 FUZZ_SECONDS ?= 60
 
-.PHONY: demo test setup lint bench experiments fuzz long wheel clean
+.PHONY: demo test setup lint docs docs-serve pictures readme bench experiments fuzz long wheel clean
 .DEFAULT_GOAL := demo
 
 # What pip would install by itself on Linux brings gigabytes of CUDA packages along. A CPU build has the
@@ -60,6 +62,25 @@ lint: $(INSTALLED)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# mkdocs is fixed in constraints.txt, so what its makers say about other versions is left out
+MKDOCS := NO_MKDOCS_2_WARNING=1 PYTHONPATH=src $(BIN)/python -m mkdocs
+GALLERY := build/gallery
+
+docs: setup
+	PYTHONPATH=src $(BIN)/python -m website.gallery $(GALLERY)
+	$(MKDOCS) build --strict --quiet
+	@echo "open build/site/index.html"
+
+docs-serve: setup
+	@test -e $(GALLERY)/comparison.html || PYTHONPATH=src $(BIN)/python -m website.gallery $(GALLERY)
+	$(MKDOCS) serve
+
+pictures: setup
+	PYTHONPATH=src $(BIN)/python -m website.pictures
+
+readme: setup
+	PYTHONPATH=src $(BIN)/python -m website.gallery $(GALLERY) --readme
 
 bench: setup
 	@test -n "$(DATA)" || { echo "make bench needs a folder of audio: make bench DATA=path" >&2; exit 2; }
@@ -103,4 +124,4 @@ wheel: setup
 	@ls -l dist/*.whl
 
 clean:
-	rm -rf $(VENV) dist demo src/otadtk/bundled
+	rm -rf $(VENV) dist demo build/site build/gallery src/otadtk/bundled

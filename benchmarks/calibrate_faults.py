@@ -172,9 +172,9 @@ appear as they sound in a mixdown (`delayed_sum`, `polarity`).
 for an audible difference, whatever the kind: {inaudible} + {span:.2f} s^{power}, in the median over
 {clips} clips of as many classes ({seconds:g} s each). The measure
 ([difference.py](../../src/otadtk/audio/faults/difference.py)) is the share of loudness that the clean
-and the spoilt clip do not have in common: energies in ERB bands, spread to the neighbours, over the threshold
-of hearing, to a power of 0.25; once in frames of 32 ms, once in frames of 4 ms. 0 is the same sound
-and 1 is as different as silence; a gain of 1 dB, up or down, makes {gain:.2f}, white noise at a
+and the spoilt clip do not have in common: energies in ERB bands, spread to the neighbours, over the
+threshold of hearing, to a power of 0.25; once in frames of 32 ms, once in frames of 4 ms. 0 is the same
+sound and 1 is as different as silence; a gain of 1 dB, up or down, makes {gain:.2f}, white noise at a
 ratio of 20 dB {noise:.2f}. It is a yardstick of ours, not a listening test: what is equal on it need
 not be equal to every ear.
 

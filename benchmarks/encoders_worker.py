@@ -22,9 +22,9 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from otadtk.embed import Embedder, LazyEncoder
 from otadtk.embed.store import EmbeddingStore
-from otadtk.embed.worker import BATCH_SECONDS
 from otadtk.encoders import EncoderSpec, get_spec, load_encoder
 from otadtk.encoders.pooling import split
+from otadtk.encoders.spec import BATCH_SECONDS
 from otadtk.engine import LocalEngine
 from tests.encoders.references.cases import CASES
 from tests.encoders.references.seeded import clip

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import soundfile
 import torch
 
 from otadtk import compute_fad, compute_kad, compute_otad, get_encoder
 from otadtk.audio.synthesis import KINDS, synthesise
+from otadtk.cli.pack import main as pack_command
 from otadtk.errors import AudioError, UsageError
 from otadtk.torchmetrics import (
     FrechetAudioDistance,
@@ -91,8 +93,89 @@ def test_a_variant_with_extra_features() -> None:
     )
     metric.update(waveforms(3, 0), real=True)
     metric.update(waveforms(3, 9), real=False)
-    assert metric.real[0].shape == (1, 1024 + 32)
+    assert metric.real[0].shape == (3, 1024 + 32)
     assert float(metric.compute()) > 0.0
+
+
+def test_a_variant_by_keyword_and_a_loaded_encoder() -> None:
+    """A loaded YAMNet is no dead end: the variant's further features are built beside it."""
+    encoder = get_encoder("yamnet", "cpu")
+    metric = OptimalTransportAudioDistance(
+        encoder, sample_rate=RATE, variant="artifact", epsilon=2.0, sync_on_compute=False
+    )
+    metric.update(waveforms(2, 0), real=True)
+    assert metric.real[0].shape == (2, 1024 + 32)
+    plain = FrechetAudioDistance(encoder, sample_rate=RATE)
+    assert plain._encoder().get() is encoder
+    with pytest.raises(TypeError, match="no option 'varaint'"):
+        FrechetAudioDistance("logmel", sample_rate=RATE, varaint="raw")
+
+
+@pytest.mark.parametrize("kind", ["folder", "files", "pack", "set"])
+def test_a_reference_that_is_embedded_once(kind: str, tmp_path: Path) -> None:
+    from otadtk import FAD
+
+    folder = tmp_path / "real"
+    folder.mkdir()
+    for number, clip in enumerate(waveforms(6, 0)):
+        soundfile.write(folder / f"{number}.wav", clip.numpy(), RATE, subtype="FLOAT")
+    pack = tmp_path / "real.otadpack"
+    assert pack_command([str(folder), "-m", "logmel", "-o", str(pack)]) == 0
+    reference = {
+        "folder": folder,
+        "files": sorted(folder.iterdir()),
+        "pack": pack,
+        "set": FAD("logmel").embed(folder),
+    }[kind]
+    metric = FrechetAudioDistance("logmel", sample_rate=RATE, reference=reference)
+    for _ in range(2):  # the reference outlives a reset
+        metric.update(waveforms(5, 50))
+        expected = compute_fad(vectors(waveforms(6, 0)), vectors(waveforms(5, 50)))
+        assert float(metric.compute()) == pytest.approx(expected, rel=1e-4)
+        metric.reset()
+    with pytest.raises(UsageError, match="has its reference"):
+        metric.update(waveforms(1, 0), real=True)
+
+
+def test_a_reference_of_other_features(tmp_path: Path) -> None:
+    np.save(tmp_path / "real.npy", np.ones((4, 7), dtype=np.float32))
+    with pytest.raises(UsageError, match="7"):
+        FrechetAudioDistance("logmel", sample_rate=RATE, reference=tmp_path / "real.npy")
+
+
+def test_a_collection_shares_one_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Clips of an update go through the network together, and once for all metrics alike."""
+    from torchmetrics import MetricCollection
+
+    classes = (FrechetAudioDistance, KernelAudioDistance)
+    metrics = MetricCollection([one("logmel", sample_rate=RATE) for one in classes])
+    first, second = (metric._encoder().get() for metric in metrics.values())
+    assert first is second
+    copied = metrics.clone(prefix="val_")
+    assert all(metric._encoder().get() is first for metric in copied.values())
+    batches = []
+    encode = type(first).encode_segments
+
+    def counted(encoder: object, segments: list[torch.Tensor]) -> object:
+        batches.append(len(segments))
+        return encode(encoder, segments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(type(first), "encode_segments", counted)
+    metrics.update(waveforms(4, 0), real=True)
+    metrics.update(waveforms(4, 50), real=False)
+    found = metrics.compute()
+    assert batches == [4, 4, 4]  # by both metrics once; then torchmetrics knows that they are alike
+    expected = compute_fad(vectors(waveforms(4, 0)), vectors(waveforms(4, 50)))
+    assert float(found["FrechetAudioDistance"]) == pytest.approx(expected, rel=1e-4)
+
+
+def test_the_encoder_moves_with_the_module() -> None:
+    """By the meta device, which every machine has."""
+    metric = FrechetAudioDistance("logmel", sample_rate=RATE)
+    assert metric._encoder()._device == "cpu"
+    assert metric.to("meta")._encoder()._device == "meta"
+    pinned = FrechetAudioDistance("logmel", sample_rate=RATE, device="cpu").to("meta")
+    assert pinned._encoder()._device == "cpu"
 
 
 def test_resamples() -> None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         UsageError,
         WeightsError,
     )
+    from otadtk.evaluation.compare import Comparison, compare
     from otadtk.evaluation.evaluate import Evaluation, evaluate
     from otadtk.metrics import FAD, KAD, OTAD, compute_fad, compute_kad
     from otadtk.metrics.diagnostics import OTADDiagnostics
@@ -51,8 +52,12 @@ _HOME = {
     ),
     "otadtk.metrics": ("FAD", "KAD", "OTAD", "compute_fad", "compute_kad"),
     "otadtk.metrics.transport": ("compute_otad",),
+    "otadtk.evaluation.compare": ("Comparison", "compare"),
     "otadtk.evaluation.evaluate": ("Evaluation", "evaluate"),
+    # not public names: results show and write themselves by these, which lie in rooms above theirs
+    "otadtk.documents.results": ("ResultDocument",),
     "otadtk.report.page": ("write_report",),
+    "otadtk.report.notebook": ("DiagnosticsPlots", "notebook_html"),
 }
 _MODULE_OF = {name: module for module, names in _HOME.items() for name in names}
 
@@ -63,6 +68,7 @@ __all__ = [
     "AdapterError",
     "AudioError",
     "BaseEncoder",
+    "Comparison",
     "Evaluation",
     "NotConvergedError",
     "OTADDiagnostics",
@@ -71,6 +77,7 @@ __all__ = [
     "UsageError",
     "WeightsError",
     "__version__",
+    "compare",
     "compute_fad",
     "compute_kad",
     "compute_otad",

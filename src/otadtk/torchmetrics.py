@@ -2,13 +2,15 @@
 
     from otadtk.torchmetrics import OptimalTransportAudioDistance
 
-    distance = OptimalTransportAudioDistance("yamnet", sample_rate=16_000)
-    distance.update(real_waveforms, real=True)       # (clips, samples)
-    distance.update(generated, real=False)
+    distance = OptimalTransportAudioDistance("yamnet", sample_rate=16_000, reference="real/")
+    distance.update(generated)                       # (clips, samples)
     print(distance.compute())
 
-The state is the clip vectors of both sides. In a distributed run they are gathered, so that every
-process computes the distance between all clips. Needs ``pip install "otadtk-audio[torchmetrics]"``.
+The reference is a folder, a list of files, a pack or a set of embeddings, which is embedded once; or
+it is given as waveforms, ``update(real_waveforms, real=True)``. The state is the clip vectors. In a
+distributed run they are gathered, so that every process computes the distance between all clips.
+Clips of one ``update`` go through the network together, on the device of the module, and metrics
+with the same features share one network. Needs ``pip install "otadtk-audio[torchmetrics]"``.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,7 +26,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from otadtk.encoders import Encoder
+from otadtk.embed import EmbeddingSet, LazyEncoder, Source
+from otadtk.embed.lazy import shared_encoder
+from otadtk.encoders import Encoder, get_spec
 from otadtk.errors import AudioError, UsageError
 from otadtk.metrics import AudioMetric
 from otadtk.metrics.registry import all_metrics, get_metric
@@ -48,8 +53,29 @@ __all__ = [
 ]
 
 
+_OF_TORCHMETRICS = frozenset(
+    {
+        "compute_on_cpu",
+        "compute_with_cache",
+        "dist_sync_fn",
+        "dist_sync_on_step",
+        "distributed_available_fn",
+        "process_group",
+        "sync_on_compute",
+    }
+)
+"""Options of ``torchmetrics.Metric``; all others are those of the metric."""
+
+
 class AudioDistance(Metric):  # type: ignore[misc, unused-ignore]
-    """A distance between real and generated waveforms; ``reset_real=False`` keeps the real ones."""
+    """A distance between real and generated waveforms.
+
+    ``model`` is an encoder's name or a loaded encoder. ``reference`` is what ``OTAD.score`` takes as
+    reference, or an ``EmbeddingSet``. Without it the real waveforms come by ``update(…, real=True)``,
+    and ``reset_real=False`` keeps them over a ``reset``. ``device`` is that of the encoder; by
+    default it moves with the module. All further options are those of the metric's class, as
+    ``variant`` and ``epsilon``, or of ``torchmetrics.Metric``.
+    """
 
     is_differentiable = False
     higher_is_better = False
@@ -64,30 +90,61 @@ class AudioDistance(Metric):  # type: ignore[misc, unused-ignore]
         model: str | Encoder = "yamnet",
         *,
         sample_rate: int,
+        reference: Source | EmbeddingSet | None = None,
         reset_real: bool = True,
-        device: str = "cpu",
+        device: str | None = None,
         metric_options: dict[str, Any] | None = None,
         **options: Any,
     ) -> None:
-        super().__init__(**options)
+        super().__init__(**{k: v for k, v in options.items() if k in _OF_TORCHMETRICS})
         if sample_rate < 1:
             raise UsageError(f"sample_rate must be above 0, not {sample_rate}.")
+        own = {k: v for k, v in options.items() if k not in _OF_TORCHMETRICS}
+        self._distance = _make_metric(self._metric_class, model, {**(metric_options or {}), **own})
         loaded = model if isinstance(model, Encoder) else None
-        name = model.spec.name if isinstance(model, Encoder) else model
-        options_given = metric_options or {}
-        self._distance = self._metric_class(name, encoder=loaded, device=device, **options_given)
-        # the encoder of the variant's features; in a dict, so that torch does not take it for a
-        # submodule and move or save it
-        self._hidden = {"encoder": self._distance.embedder.encoder.get()}
-        self._sample_rate, self._reset_real = sample_rate, reset_real
+        self._loaded = loaded if loaded is not None and self._is_of(loaded) else None
+        self._sample_rate, self._reset_real, self._pinned = sample_rate, reset_real, device
         for side in ("real", "generated"):
             self.add_state(side, default=[], dist_reduce_fx="cat")
+        self._reference = None if reference is None else self._embedded(reference)
 
-    def update(self, waveforms: Tensor | Sequence[str], *, real: bool) -> None:
+    def _is_of(self, encoder: Encoder) -> bool:
+        """Whether the encoder has the features of the variant."""
+        return encoder.spec.fingerprint == self._distance.spec.fingerprint
+
+    def _encoder(self) -> LazyEncoder:
+        """The encoder on the device of this module, or on that which was asked for."""
+        device = self._pinned or str(self.device)
+        if self._loaded is not None:
+            return LazyEncoder(self._distance.spec, device, loaded=self._loaded)
+        return shared_encoder(self._distance.spec, device)
+
+    def _embedded(self, reference: Source | EmbeddingSet) -> FloatArray:
+        """What the metric compares of the reference."""
+        if isinstance(self._distance, clap_score.ClapScore):
+            raise UsageError(
+                "The CLAP score has captions as reference: update(captions, real=True)."
+            )
+        if not isinstance(reference, EmbeddingSet):
+            embedder = replace(self._distance.embedder, encoder=self._encoder())
+            reference = embedder.load(reference)
+        if reference.moments_only:
+            raise UsageError(f"The reference needs clips, not a {reference.note}.")
+        points: FloatArray = self._distance.points(reference, reference)[0]
+        if points.shape[1] != self._distance.width:
+            raise UsageError(
+                f"The reference has vectors of {points.shape[1]} numbers, and the features of "
+                f"{self._distance.spec.name!r} have {self._distance.width}: pack it for this metric."
+            )
+        return points
+
+    def update(self, waveforms: Tensor | Sequence[str], *, real: bool = False) -> None:
         """Embed waveforms ``(samples,)``, ``(clips, samples)`` or ``(clips, channels, samples)``.
 
         The CLAP score takes captions as the real side.
         """
+        if real and self._reference is not None:
+            raise UsageError("This metric has its reference: update it with generated clips only.")
         if isinstance(self._distance, clap_score.ClapScore) and real:
             self._add_captions(waveforms)
             return
@@ -99,13 +156,11 @@ class AudioDistance(Metric):  # type: ignore[misc, unused-ignore]
             raise UsageError(f"waveforms must be (clips, samples), not {tuple(waveforms.shape)}.")
         if not bool(torch.isfinite(clips).all()):
             raise AudioError("The waveforms contain NaN or infinite samples.")
-        encoder = self._hidden["encoder"]
-        vectors = [
-            torch.from_numpy(self._distance.encode_clip(encoder, clip, self._sample_rate))
-            for clip in clips
-        ]
+        if len(clips) == 0:
+            return
+        vectors = self._distance.encode_clips(self._encoder().get(), list(clips), self._sample_rate)
         side = self.real if real else self.generated
-        side.extend(vector[None].to(self.device) for vector in vectors)
+        side.append(torch.from_numpy(vectors).to(self.device))
 
     def _add_captions(self, captions: Tensor | Sequence[str]) -> None:
         if isinstance(captions, (Tensor, str)) or not all(isinstance(c, str) for c in captions):
@@ -116,6 +171,7 @@ class AudioDistance(Metric):  # type: ignore[misc, unused-ignore]
 
     def compute(self) -> Tensor:
         """The distance between all waveforms since the last reset, on every process."""
+        self._distance.device = str(self.device)
         try:
             return torch.tensor(self._distance.distance(*self._sides()))
         except BaseException:
@@ -124,8 +180,10 @@ class AudioDistance(Metric):  # type: ignore[misc, unused-ignore]
             raise
 
     def _sides(self) -> list[FloatArray]:
-        sides = []
-        for name, state in (("real", self.real), ("generated", self.generated)):
+        sides = [] if self._reference is None else [self._reference]
+        states = {"real": self.real, "generated": self.generated}
+        for name in states if self._reference is None else ["generated"]:
+            state = states[name]
             vectors = dim_zero_cat(state) if len(state) else torch.empty(0)
             if len(vectors) == 0:
                 raise UsageError(f"No {name} waveforms were given; call update(…, real=…) first.")
@@ -147,11 +205,25 @@ class AudioDistance(Metric):  # type: ignore[misc, unused-ignore]
             self.real = kept
 
 
+def _make_metric(
+    cls: type[AudioMetric], model: str | Encoder, options: dict[str, Any]
+) -> AudioMetric:
+    """The metric; a loaded encoder stands for its name, since a variant may need further features."""
+    if not isinstance(model, Encoder):
+        return cls(model, **options)
+    name = model.spec.name
+    try:
+        known = get_spec(name).fingerprint == model.spec.fingerprint
+    except UsageError:
+        known = False
+    return cls(name, **options) if known else cls(name, encoder=model, **options)
+
+
 def metric_class(name: str) -> type[AudioDistance]:
     """The torchmetrics class of a registered metric, by the metric's name."""
     metric = get_metric(name)
     attributes = {
-        "__doc__": f"{metric.title} ({metric.name}); ``metric_options`` are those of its class.",
+        "__doc__": f"{metric.title} ({metric.name}); further options are those of its class.",
         "__module__": __name__,
         "higher_is_better": metric.higher_is_better,
         "_metric_class": metric,

@@ -13,8 +13,8 @@ from otadtk.files.remote import absolute
 if TYPE_CHECKING:
     from otadtk.encoders import Encoder
 
-_unpickled: dict[tuple[str, str | None, Path | None], LazyEncoder] = {}
-"""Encoders unpickled in this process, so that each is built only once."""
+_shared: dict[tuple[str, str | None, Path | None], LazyEncoder] = {}
+"""Encoders of this process that were unpickled or asked for, so that each is built only once."""
 
 
 class LazyEncoder:
@@ -51,19 +51,26 @@ class LazyEncoder:
 
     def __reduce__(self) -> tuple[Callable[..., LazyEncoder], tuple[Any, ...]]:
         weights = absolute(self._weights) if self._weights is not None else None
-        return _unpickle, (self.spec, self._device, weights, self._loaded)
+        return shared_encoder, (self.spec, self._device, weights, self._loaded)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> LazyEncoder:
+        return self  # an encoder does not change, and its weights are large
 
 
-def _unpickle(
-    spec: EncoderSpec, device: str | None, weights: Path | None, loaded: Encoder | None
+def shared_encoder(
+    spec: EncoderSpec,
+    device: str | None,
+    weights: Path | None = None,
+    loaded: Encoder | None = None,
 ) -> LazyEncoder:
+    """The one encoder of this process with these features on that device."""
     if loaded is not None:
         return LazyEncoder(spec, device, loaded=loaded)
     key = (spec.fingerprint, device, weights)
-    if key not in _unpickled:
-        _unpickled[key] = LazyEncoder(spec, device)
-        _unpickled[key]._weights = weights  # set afterwards: the constructor would load it now
-    return _unpickled[key]
+    if key not in _shared:
+        _shared[key] = LazyEncoder(spec, device)
+        _shared[key]._weights = weights  # set afterwards: the constructor would load it now
+    return _shared[key]
 
 
 def _let_malloc_keep_memory() -> None:

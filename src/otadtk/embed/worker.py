@@ -17,6 +17,7 @@ from otadtk.audio.clip_audit import ClipAudit
 from otadtk.embed.lazy import LazyEncoder
 from otadtk.embed.reader import Bad, Ended, File, FileReader, Opened, Part
 from otadtk.embed.store import EmbeddingStore, Kind, StoredClip
+from otadtk.encoders.spec import BATCH_SECONDS
 from otadtk.errors import AudioError
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
     from otadtk.encoders import Encoder, Encoding
 
-BATCH_SECONDS = 60.0
-"""How much audio a worker collects before it calls the network."""
 _UNREACHABLE_IN_A_ROW = 5
 """Files in a row that a service did not deliver, each after its retries, before a worker stops."""
 

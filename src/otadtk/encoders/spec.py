@@ -18,6 +18,12 @@ if TYPE_CHECKING:
     import torch
     from numpy.typing import NDArray
 
+    Waveforms = Sequence[torch.Tensor | NDArray[np.floating]]
+    """Each ``(samples,)`` or ``(channels, samples)``."""
+
+BATCH_SECONDS = 60.0
+"""How much audio is collected before the network is called."""
+
 
 @dataclass(frozen=True)
 class EncoderSpec:
@@ -171,14 +177,28 @@ class Encoder(ABC):
         >>> get_encoder("logmel").encode(np.zeros(16000, dtype=np.float32), 16000).shape
         (128,)
         """
-        vector: NDArray[np.float32] = self.pool(self._encodings(wav, sr)).numpy()
+        vector: NDArray[np.float32] = self.encode_batch([wav], sr)[0]
         return vector
+
+    @final
+    def encode_batch(self, wavs: Waveforms, sr: int) -> NDArray[np.float32]:
+        """The clip vectors ``(n, d)`` of several waveforms, which the network takes together."""
+        import numpy as np
+
+        return np.stack([self.pool(clip).numpy() for clip in self._encodings(wavs, sr)])
 
     @final
     def classify(self, wav: torch.Tensor | NDArray[np.floating], sr: int) -> NDArray[np.float32]:
         """The logits ``(classes,)`` of one waveform, if the encoder has a classifier."""
-        logits: NDArray[np.float32] = self.pool_classes(self._encodings(wav, sr)).numpy()
+        logits: NDArray[np.float32] = self.classify_batch([wav], sr)[0]
         return logits
+
+    @final
+    def classify_batch(self, wavs: Waveforms, sr: int) -> NDArray[np.float32]:
+        """The logits ``(n, classes)`` of several waveforms."""
+        import numpy as np
+
+        return np.stack([self.pool_classes(clip).numpy() for clip in self._encodings(wavs, sr)])
 
     @final
     def encode_frames(
@@ -187,19 +207,35 @@ class Encoder(ABC):
         """The frames ``(n, d)`` behind the clip vector of one waveform, in order of time."""
         from otadtk.encoders.pooling import join
 
-        frames: NDArray[np.float32] = join(self._encodings(wav, sr)).frames.cpu().numpy()
+        frames: NDArray[np.float32] = join(self._encodings([wav], sr)[0]).frames.cpu().numpy()
         return frames
 
-    def _encodings(self, wav: torch.Tensor | NDArray[np.floating], sr: int) -> list[Encoding]:
+    def _encodings(self, wavs: Waveforms, sr: int) -> list[list[Encoding]]:
+        """The encodings of the segments of each waveform, computed in batches of a minute."""
         import numpy as np
         import torch
 
         from otadtk.encoders.pooling import split
 
-        samples = np.asarray(wav, dtype=np.float32)
-        samples = samples.mean(axis=0) if samples.ndim == 2 else samples
-        if sr != self.spec.sample_rate:
-            import soxr
+        found: list[list[Encoding]] = [[] for _ in wavs]
+        batch: list[tuple[int, torch.Tensor]] = []
 
-            samples = soxr.resample(samples, sr, self.spec.sample_rate, quality="HQ")
-        return self.encode_segments([torch.from_numpy(s) for s in split([samples], self.spec)])
+        def encode() -> None:
+            encodings = self.encode_segments([segment for _, segment in batch])
+            for (clip, _), encoding in zip(batch, encodings, strict=True):
+                found[clip].append(encoding)
+            batch.clear()
+
+        for clip, wav in enumerate(wavs):
+            samples = np.asarray(wav, dtype=np.float32)
+            samples = samples.mean(axis=0) if samples.ndim == 2 else samples
+            if sr != self.spec.sample_rate:
+                import soxr
+
+                samples = soxr.resample(samples, sr, self.spec.sample_rate, quality="HQ")
+            batch += [(clip, torch.from_numpy(segment)) for segment in split([samples], self.spec)]
+            if sum(len(segment) for _, segment in batch) >= BATCH_SECONDS * self.spec.sample_rate:
+                encode()
+        if batch:
+            encode()
+        return found

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Generic, final
 
 from otadtk.engine.base import Engine, Lost, R, T, Worker
+from otadtk.engine.progress import progress_bar
 from otadtk.errors import UsageError
 
 
@@ -46,10 +47,8 @@ class LocalEngine(Engine):
         prefetch: Callable[[Sequence[T]], list[T]] | None = None,
     ) -> Iterator[tuple[int, R | Lost]]:
         """The results as they are done; threads take single items, and nothing is prefetched."""
-        from tqdm import tqdm
-
         total = len(items)
-        with tqdm(total=total, desc=title, unit=unit, delay=delay, disable=None) as bar:
+        with progress_bar(total=total, desc=title, unit=unit, delay=delay) as bar:
             for result in on_threads(prepare(), enumerate(items), min(self._workers, total)):
                 yield result
                 bar.update()

@@ -21,7 +21,8 @@ from otadtk.evaluation.evaluate import (
     fitted,
     statistics_between,
 )
-from otadtk.metrics import AudioMetric, Measurement
+from otadtk.evaluation.written import Written
+from otadtk.metrics import AudioMetric, Measurement, PathLike
 from otadtk.metrics.diagnostics import OTADDiagnostics
 from otadtk.statistics.designs import Design
 from otadtk.statistics.differences import (
@@ -65,8 +66,8 @@ class System:
         return self.measurement.diagnostics
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(Written):
     """The systems by one metric, closest first, and the difference between every two."""
 
     metric: AudioMetric
@@ -78,6 +79,10 @@ class Comparison:
     seed: int
     name_mismatch: str = ""
     """A sentence on paired clips of different names; empty if there are none."""
+
+    def __repr__(self) -> str:
+        order = ", ".join(f"{system.name} {system.score:.6f}" for system in self.systems)
+        return f"Comparison({self.metric!r}, {order}; {self.reference_clips} reference clips)"
 
     @property
     def converged(self) -> bool:
@@ -127,8 +132,8 @@ class Comparison:
 
 def compare(
     metric: AudioMetric,
-    reference: EmbeddingSet,
-    systems: Mapping[str, EmbeddingSet],
+    reference: PathLike | EmbeddingSet,
+    systems: Mapping[str, PathLike | EmbeddingSet],
     *,
     paired: bool = False,
     bootstrap: int = 0,
@@ -152,15 +157,17 @@ def compare(
     require_at_least(seed, 0, "seed")
     if len(systems) < 2:
         raise UsageError("A comparison needs at least two systems.")
-    sizes = [len(side.files) for side in systems.values()]
+    real = _embedded(metric, reference, workers)
+    sides = {name: _embedded(metric, side, workers) for name, side in systems.items()}
+    sizes = [len(side.files) for side in sides.values()]
     if paired and len(set(sizes)) > 1:
         raise UsageError(f"Paired systems need equal numbers of clips, not {sizes}.")
-    n, engine = len(reference.files), resolve_engine(metric.engine, workers)
-    distance = between_clips(metric, [reference, *systems.values()])
+    n, engine = len(real.files), resolve_engine(metric.engine, workers)
+    distance = between_clips(metric, [real, *sides.values()])
     found: list[System] = []
     start = 0
-    for (name, side), size in zip(systems.items(), sizes, strict=True):
-        measured = metric.measure(reference, side)
+    for (name, side), size in zip(sides.items(), sizes, strict=True):
+        measured = metric.measure(real, side)
         if measured.description:
             logger.info("%s: %s", name, measured.description)
         request = StatisticsRequest(
@@ -189,7 +196,7 @@ def compare(
             seed=seed,
             engine=engine,
         ).T
-        replicates = dict(zip(systems, columns, strict=True))
+        replicates = dict(zip(sides, columns, strict=True))
 
     def difference(first: System, second: System) -> Difference:
         if not bootstrap:
@@ -202,12 +209,23 @@ def compare(
         (first.name, second.name): difference(first, second)
         for first, second in permutations(found, 2)
     }
-    mismatch = _name_mismatch(systems) if paired else ""
+    mismatch = _name_mismatch(sides) if paired else ""
     return Comparison(metric, n, tuple(found), differences, paired, seed, mismatch)
 
 
+def _embedded(
+    metric: AudioMetric, side: PathLike | EmbeddingSet, workers: int | None
+) -> EmbeddingSet:
+    return side if isinstance(side, EmbeddingSet) else metric.embed(side, workers=workers)
+
+
 def _name_mismatch(systems: Mapping[str, EmbeddingSet]) -> str:
-    """A sentence on the first paired clips of different names; empty if there are none."""
+    """A sentence on the first paired clips of different names; empty if there are none.
+
+    Clips whose manifests say which belong together may have any names.
+    """
+    if all(side.column("pair") for side in systems.values()):
+        return ""
     for clips in zip(*(side.files for side in systems.values()), strict=True):
         if len({clip.stem for clip in clips}) > 1:
             names = " and ".join(str(clip) for clip in clips)

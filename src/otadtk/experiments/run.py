@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from tqdm import tqdm
 
 from otadtk import __version__
 from otadtk.adapter import known_variants
 from otadtk.embed.store import EmbeddingStore
 from otadtk.encoders import get_spec
 from otadtk.engine import Engine, LocalEngine, default_workers
+from otadtk.engine.progress import progress_bar
 from otadtk.errors import UsageError
 from otadtk.experiments.data import Dataset, Embedded, read_clips
 from otadtk.experiments.figure import save
@@ -246,7 +246,7 @@ def _all_rows(
         torch.set_num_threads(1)  # the tasks fill the cores; nested threads would only wait
 
     workers = 1 if experiment.alone else request.workers or default_workers()
-    with tqdm(total=len(tasks), desc=experiment.name, unit="task", disable=None) as bar:
+    with progress_bar(total=len(tasks), desc=experiment.name, unit="task") as bar:
         pool = ThreadPoolExecutor(workers, initializer=one_thread)
         try:
             found = [row for rows in pool.map(rows_of, tasks) for row in rows]

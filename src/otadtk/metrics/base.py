@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, final
+from typing import TYPE_CHECKING, Any, TypedDict, cast, final
 
 from otadtk.device import resolve_device
 from otadtk.encoders import get_spec
@@ -22,6 +22,7 @@ from otadtk.errors import UsageError
 from otadtk.metrics.entry import Measurement, MetricEntry
 from otadtk.metrics.ground import GroundMetric, load_ground_metric
 from otadtk.metrics.registry import names_that_accept
+from otadtk.metrics.shown import Score
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,13 +32,16 @@ if TYPE_CHECKING:
 
     from otadtk.adapter.card import AdapterCard
     from otadtk.adapter.network import Adapter
+    from otadtk.audio.inputs.waveforms import Waveforms
     from otadtk.audio.reading import Reading
     from otadtk.distances.subsets import SubsetDistance
-    from otadtk.embed import EmbeddingSet, OnError
+    from otadtk.embed import EmbeddingSet, OnError, Source
     from otadtk.encoders import Encoder, EncoderSpec
     from otadtk.engine import Engine
 
     Array = NDArray[np.floating]
+    Clips = Source | Waveforms
+    """What ``AudioMetric.embed`` takes."""
 
 PathLike = str | Path
 
@@ -144,6 +148,13 @@ class AudioMetric(MetricEntry, ABC):
             ),
         )
 
+    def __repr__(self) -> str:
+        settings = {"variant": self.variant, **self.settings_record}
+        shown = ", ".join(
+            f"{name}={value!r}" for name, value in settings.items() if value is not None
+        )
+        return f"{type(self).__name__}({self.model_name!r}, {shown})"
+
     @property
     def label(self) -> str:
         """The name, as it is printed beside a score."""
@@ -232,9 +243,11 @@ class AudioMetric(MetricEntry, ABC):
         """What this metric compares of one set."""
         return side.points
 
-    def encode_clip(self, encoder: Encoder, waveform: Tensor, sample_rate: int) -> Array:
-        """What this metric compares of one waveform."""
-        return encoder.encode(waveform, sample_rate)
+    def encode_clips(
+        self, encoder: Encoder, waveforms: Sequence[Tensor], sample_rate: int
+    ) -> Array:
+        """What this metric compares of each waveform ``(clips, width)``."""
+        return encoder.encode_batch(waveforms, sample_rate)
 
     @property
     def width(self) -> int:
@@ -242,12 +255,28 @@ class AudioMetric(MetricEntry, ABC):
         return self.spec.dim
 
     @final
-    def embed(self, place: PathLike, *, workers: int | None = None) -> EmbeddingSet:
-        """The embeddings of a place: audio (from the store where it has it), arrays, a pack."""
-        return replace(self.embedder, engine=resolve_engine(self.engine, workers)).load(place)
+    def embed(
+        self,
+        place: Clips,
+        *,
+        sample_rate: int | None = None,
+        workers: int | None = None,
+    ) -> EmbeddingSet:
+        """The embeddings of a place: audio (from the store where it has it), arrays, a pack.
+
+        A place is a folder, a file, a glob, a list ``@files.txt``, a manifest, a shard, or a list of
+        files. With ``sample_rate`` it is waveforms: a list or array of ``(samples,)`` or
+        ``(channels, samples)``.
+        """
+        if sample_rate is not None:
+            from otadtk.audio.inputs.waveforms import waveform_clips
+
+            place = waveform_clips(cast("Waveforms", place), sample_rate)
+        embedder = replace(self.embedder, engine=resolve_engine(self.engine, workers))
+        return embedder.load(cast("Source", place))
 
     @final
-    def cache_embeddings(self, audio_dir: PathLike, *, workers: int | None = None) -> list[Path]:
+    def cache_embeddings(self, audio_dir: Source, *, workers: int | None = None) -> list[Path]:
         """Embed a folder into the store; gives the store's files in the order of the clips."""
         embedded = self.embed(audio_dir, workers=workers)
         store, kind = self.embedder.store, self.embedder.options.kind
@@ -255,11 +284,30 @@ class AudioMetric(MetricEntry, ABC):
         return [store.path(digest, fingerprint, kind) for digest in embedded.digests]
 
     @final
-    def score(self, ref: PathLike, eval: PathLike, *, workers: int | None = None) -> float:
-        """The distance of the evaluated clips from the reference clips."""
-        reference = self.embed(ref, workers=workers)
-        evaluated = self.embed(eval, workers=workers)
-        return self.compare_sets(reference, evaluated)
+    def score(
+        self,
+        ref: Clips,
+        eval: Clips,
+        *,
+        sample_rate: int | None = None,
+        workers: int | None = None,
+    ) -> Score:
+        """The distance of the evaluated clips from the reference clips; ``embed`` says what these are.
+
+        >>> OTAD("yamnet").score("real/", "generated/*.wav")  # doctest: +SKIP
+        >>> OTAD("yamnet").score(real, generated, sample_rate=48_000)  # doctest: +SKIP
+        """
+        reference = self.embed(ref, sample_rate=sample_rate, workers=workers)
+        evaluated = self.embed(eval, sample_rate=sample_rate, workers=workers)
+        return Score(
+            self.compare_sets(reference, evaluated),
+            metric=self.label,
+            model=self.model_name,
+            variant=self.variant,
+            reference_clips=len(reference.files),
+            evaluated_clips=len(evaluated.files),
+            higher_is_better=self.higher_is_better,
+        )
 
     def _adapted(self, *sides: Array) -> list[Array | Tensor]:
         """The vectors in the ground metric; without an adapter as they are."""

@@ -5,19 +5,22 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from otadtk.embed import EmbeddingSet, LazyEncoder
 from otadtk.embed.store import EmbeddingStore
 from otadtk.errors import UsageError
 from otadtk.files.atomic import replacing
+from otadtk.files.names import clips_by_name
 from otadtk.metrics.ground import GroundMetric
+from otadtk.metrics.shown import Shown
 from otadtk.metrics.verdicts import Groups, Judgement, judge, words
 from otadtk.statistics.ranking import auroc, check_mask
 from otadtk.statistics.verdicts import DEFAULT_FDR, Verdicts
@@ -27,6 +30,10 @@ if TYPE_CHECKING:
 
     from otadtk.adapter.volume import VolumeSummary
     from otadtk.distances.transport.couplings import TransportResult, TransportSettings
+
+
+BadClips = Iterable[str | Path] | Mapping[str, Any] | Iterable[bool] | NDArray[np.bool_]
+"""Known bad clips: their names, names with their faults, or one boolean for each clip."""
 
 
 class NearestReference(NamedTuple):
@@ -49,8 +56,8 @@ class Evidence:
     ground: GroundMetric
 
 
-@dataclass(frozen=True, eq=False)
-class OTADDiagnostics:
+@dataclass(frozen=True, eq=False, repr=False)
+class OTADDiagnostics(Shown):
     """The score and the transport cost c_j of every evaluated clip (Eq. 7), which sum to ⟨T,C⟩.
 
     ``flags`` says per clip what the audit found odd; ``transport`` is the solver's full result;
@@ -74,6 +81,13 @@ class OTADDiagnostics:
     judgement: Judgement | None = field(default=None, repr=False)
     quality: Mapping[str, Sequence[float]] = field(default_factory=dict, repr=False)
     """Predicted speech quality of the clips, column by column, if asked for; no cost uses it."""
+
+    def __repr__(self) -> str:
+        worst = f", worst={os.fspath(self.top_k(1)[0][0])!r}" if self.files else ""
+        return (
+            f"OTADDiagnostics(score={self.score:.6f}, clips={len(self.files)}, "
+            f"model={self.model_name!r}, variant={self.variant!r}, epsilon={self.epsilon:g}{worst})"
+        )
 
     @property
     def cost(self) -> NDArray[np.float64]:
@@ -145,6 +159,39 @@ class OTADDiagnostics:
             )
         return judgement.evaluated.at(fdr)
 
+    def index_of(self, clip: str | Path) -> int:
+        """The place in ``files`` of a clip by its path, its path below the folder, or its name."""
+        return self._find([clip])[0]
+
+    def _find(self, clips: Sequence[str | Path]) -> list[int]:
+        by_name, found = clips_by_name(self.files), list[int]()
+        for clip in [os.fspath(given) for given in clips]:
+            places = by_name.get(clip.removeprefix("./"), by_name.get(clip, []))
+            if len(places) > 1:
+                raise UsageError(f"{clip} could be {len(places)} clips; give its path.")
+            if not places:
+                close = get_close_matches(clip, by_name, 1, cutoff=0.75)
+                hint = f" Did you mean {close[0]!r}?" if close else ""
+                raise UsageError(f"There is no evaluated clip {clip!r}.{hint}")
+            found += places
+        return found
+
+    def marked(self, bad: BadClips) -> NDArray[np.bool_]:
+        """The mask of the bad clips, given as names, as names with their faults, or as a mask."""
+        if isinstance(bad, Mapping):
+            bad = [name for name, fault in bad.items() if fault]
+        given = [bad] if isinstance(bad, (str, Path)) else list(bad)
+        if any(isinstance(one, (str, Path)) for one in given):
+            mask = np.zeros(len(self.files), dtype=bool)
+            mask[self._find(given)] = True
+            return mask
+        if len(given) != len(self.files):
+            raise UsageError(
+                f"The mask has {len(given)} entries for {len(self.files)} clips: give the names of the "
+                f"bad clips, or one True or False for each of files, in that order."
+            )
+        return np.asarray(given, dtype=bool).ravel()
+
     def _solved(self) -> TransportResult:
         if self.transport is None:
             raise UsageError("These diagnostics hold no transport result, only costs.")
@@ -155,13 +202,18 @@ class OTADDiagnostics:
         order = np.argsort(self.cj if ascending else -self.cj, kind="stable")
         return [(self.files[i], float(self.cj[i])) for i in order[:k]]
 
-    def auroc(self, contaminated_mask: ArrayLike) -> float:
-        """How well c_j finds the clips that the mask marks as bad: 1 perfectly, 0.5 by chance."""
-        return auroc(contaminated_mask, self.cj)
+    def auroc(self, contaminated_mask: BadClips) -> float:
+        """How well c_j finds the bad clips: 1 perfectly, 0.5 by chance.
 
-    def separation_ratio(self, contaminated_mask: ArrayLike) -> float:
-        """Mean cost of the marked clips over the mean cost of the others."""
-        mask, costs = check_mask(contaminated_mask, self.cj)
+        The bad clips are given by their names (paths, paths below the folder, or file names that
+        only one clip has), by a dictionary from names to faults ("" for none), or by a mask: one
+        boolean for each of ``files``, in that order.
+        """
+        return auroc(self.marked(contaminated_mask), self.cj)
+
+    def separation_ratio(self, contaminated_mask: BadClips) -> float:
+        """Mean cost of the bad clips over that of the others; they are given as for ``auroc``."""
+        mask, costs = check_mask(self.marked(contaminated_mask), self.cj)
         with np.errstate(divide="ignore"):
             return float(costs[mask].mean() / costs[~mask].mean())
 
@@ -197,6 +249,17 @@ class OTADDiagnostics:
                 'to_dataframe needs pandas, which is not installed: pip install "otadtk-audio[pandas]".'
             ) from error
         return pandas.DataFrame(self._columns())
+
+    @property
+    def plot(self) -> Any:
+        """Plots of the costs, each a method that returns matplotlib axes.
+
+        ``histogram()`` of the costs, ``map()`` of both sets, ``strip(clip)`` of a clip's cost along
+        time, and ``roc(bad)`` of the costs as a detector of known bad clips.
+        """
+        import otadtk  # as for to_html
+
+        return otadtk.DiagnosticsPlots(self)
 
     def to_html(self, path: str | Path, **options: Any) -> Path:
         """Write the report, a page that opens from disk; the options are those of ``ReportOptions``.

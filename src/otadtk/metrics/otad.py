@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from otadtk.distances.transport.result import Coupling, DivergenceKind, EpsilonScale
     from otadtk.embed import EmbeddingSet
     from otadtk.encoders import EncoderSpec
-    from otadtk.metrics.base import Array
+    from otadtk.metrics.base import Array, Clips
     from otadtk.metrics.diagnostics import OTADDiagnostics
 
 logger = logging.getLogger(__name__)
@@ -214,11 +214,17 @@ class OTAD(AudioMetric):
         return volume_summary(self.adapter, torch.as_tensor(embeddings))
 
     def diagnose(
-        self, ref: PathLike, eval: PathLike, *, workers: int | None = None
+        self,
+        ref: Clips,
+        eval: Clips,
+        *,
+        sample_rate: int | None = None,
+        workers: int | None = None,
     ) -> OTADDiagnostics:
         """The score and the transport cost of every evaluated clip."""
-        reference = self.embed(ref, workers=workers)
-        return self.diagnose_embedded(reference, self.embed(eval, workers=workers))
+        reference = self.embed(ref, sample_rate=sample_rate, workers=workers)
+        evaluated = self.embed(eval, sample_rate=sample_rate, workers=workers)
+        return self.diagnose_embedded(reference, evaluated)
 
     def diagnose_embedded(
         self, reference: EmbeddingSet, evaluated: EmbeddingSet
@@ -257,14 +263,15 @@ class OTAD(AudioMetric):
 
     def score_individual(
         self,
-        ref: PathLike,
-        eval: PathLike,
+        ref: Clips,
+        eval: Clips,
         *,
         csv: PathLike | None = None,
+        sample_rate: int | None = None,
         workers: int | None = None,
     ) -> list[IndividualResult]:
         """Every evaluated clip with its cost, best first; also written to ``csv`` if given."""
-        diagnostics = self.diagnose(ref, eval, workers=workers)
+        diagnostics = self.diagnose(ref, eval, sample_rate=sample_rate, workers=workers)
         if csv is not None:
             diagnostics.to_csv(csv, ascending=True)
         order = diagnostics.cj.argsort(kind="stable")

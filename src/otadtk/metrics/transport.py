@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from tqdm import tqdm
 
 from otadtk.adapter.network import Adapter
 from otadtk.distances.distributed.backend import EngineBackend
@@ -20,6 +19,7 @@ from otadtk.distances.transport.exact import ExactTransport
 from otadtk.distances.transport.memory import forecast
 from otadtk.distances.transport.result import Coupling, Divergence
 from otadtk.engine import Engine, LocalEngine
+from otadtk.engine.progress import progress_bar
 from otadtk.metrics.ground import adapt
 from otadtk.metrics.memory import usable_memory
 
@@ -109,7 +109,7 @@ def solve(
             seconds,
             expected.bytes / 1e9,
         )
-    with tqdm(desc="transport", unit=" iterations", delay=_BAR_DELAY, disable=None) as bar:
+    with progress_bar(desc="transport", unit=" iterations", delay=_BAR_DELAY) as bar:
 
         def progress(term: str, iteration: int, error: float) -> None:
             bar.set_description(f"transport {term}, marginal error {error:.0e}", refresh=False)

@@ -85,7 +85,7 @@ def _clips(content: ReportContent) -> dict[str, Any]:
     """The numbers of every clip, column by column."""
     table, costs = content.table, content.diagnostics.cj
     split = len(table.reference.names)
-    coordinates, explained = project(table)
+    coordinates, explained = project(table.reference.points, table.evaluated.points)
     x, y = (numbers(axis, 4) for axis in coordinates)
     partners = [
         [[i, number(share, 3)] for i, share in table.nearest.get(j, [])] for j in range(len(costs))

@@ -10,11 +10,11 @@ import numpy as np
 from otadtk.distances.transport.result import Divergence
 from otadtk.encoders.features.measured import network_spec
 from otadtk.evaluation.audit import PairAudit, audit_sets
+from otadtk.files.names import common_root
 from otadtk.files.printable import readable
 from otadtk.metrics.diagnostics import Evidence, OTADDiagnostics
 from otadtk.metrics.registry import all_metrics
 from otadtk.report.clips.table import SILENT
-from otadtk.report.names import common_root
 from otadtk.statistics.resampling import Floor
 from otadtk.statistics.spoilt import Spoilt
 from otadtk.statistics.verdicts import Verdicts

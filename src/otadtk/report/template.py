@@ -82,23 +82,11 @@ def render_template(
 
     ``data`` is what the scripts read. ``values`` are the template's variables.
     """
-    import jinja2
-
-    assets = files("otadtk.report") / "assets"
-    style = (assets / "style.css").read_text(encoding="utf-8")
-    parts = [(assets / part).read_text(encoding="utf-8") for part in scripts]
+    style = read_asset("style.css")
     # a plain script runs before the sounds below it are parsed; a module would wait for them
-    script = "\n".join(['(() => { "use strict";', *parts, "})();"])
-    environment = jinja2.Environment(
-        loader=jinja2.FunctionLoader(lambda wanted: (assets / wanted).read_text(encoding="utf-8")),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["readable"] = readable
-    environment.filters["options"] = _options_as_code
-    return environment.get_template(name).render(
+    script = "\n".join(['(() => { "use strict";', *map(read_asset, scripts), "})();"])
+    return render(
+        name,
         **values,
         options=options,
         command=readable(options.command) if options.command else None,
@@ -117,6 +105,27 @@ def render_template(
             ]
         ),
     )
+
+
+def read_asset(name: str) -> str:
+    """A template, style or script by its name in ``assets/``."""
+    return (files("otadtk.report") / "assets" / name).read_text(encoding="utf-8")
+
+
+def render(name: str, **values: Any) -> str:
+    """A template of ``assets/`` with these values, which are escaped."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(read_asset),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["readable"] = readable
+    environment.filters["options"] = _options_as_code
+    return environment.get_template(name).render(**values)
 
 
 def number(value: float | None, digits: int = 6) -> float | None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import csv
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from otadtk.embed import EmbeddingSet
 from otadtk.errors import UsageError
-from otadtk.report.names import common_root, relative_name
+from otadtk.files.names import clips_by_name, common_root, relative_name
 
 _CLEAN = frozenset({"", "0", "false", "no", "none", "clean", "good", "ok"})
 
@@ -34,7 +34,7 @@ def read_labels(path: Path, files: Sequence[Path]) -> tuple[str, ...]:
         raise UsageError(f"{path} needs two columns: the file and its label.")
     found = _match(columns, files, must_exist=True)
     labels = tuple(found[i][0] if i in found else "" for i in range(len(files)))
-    labels = tuple("" if label.lower() in _CLEAN else label for label in labels)
+    labels = tuple("" if clean(label) else label for label in labels)
     bad = sum(label != "" for label in labels)
     if bad in (0, len(labels)):
         raise UsageError(
@@ -72,12 +72,37 @@ def read_groups(path: Path, evaluated: Sequence[Path], reference: Sequence[Path]
 
 
 def find_groupings(
-    table: str | Path | None, evaluated: Sequence[Path], reference: Sequence[Path]
+    table: str | Path | None, evaluated: EmbeddingSet, reference: EmbeddingSet
 ) -> list[Grouping]:
-    """The groupings of a CSV file, or by folder without one."""
-    if table is None:
-        return groups_by_folder(evaluated, reference)
-    return read_groups(Path(table), evaluated, reference)
+    """The groupings of a CSV file, or of the manifests of the clips, or else by folder."""
+    found = known_groupings(table, evaluated, reference)
+    return found or groups_by_folder(evaluated.files, reference.files)
+
+
+def known_groupings(
+    table: str | Path | None, evaluated: EmbeddingSet, reference: EmbeddingSet
+) -> list[Grouping]:
+    """The groupings of a CSV file, or without one of the column ``group`` of the manifests."""
+    if table is not None:
+        return read_groups(Path(table), evaluated.files, reference.files)
+    groups, others = evaluated.column("group"), reference.column("group")
+    if not groups:
+        return []
+    named = tuple(group or "(none)" for group in groups)
+    return [Grouping("group", named, others if all(others) else ())]
+
+
+def find_labels(table: str | Path | None, evaluated: EmbeddingSet) -> tuple[str, ...]:
+    """The kind of fault of every clip by a CSV file or the column ``label``; empty without either."""
+    if table is not None:
+        return read_labels(Path(table), evaluated.files)
+    labels = tuple("" if clean(label) else label for label in evaluated.column("label"))
+    return labels if any(labels) and not all(labels) else ()
+
+
+def clean(label: str) -> bool:
+    """Whether a label marks a good clip."""
+    return label.lower() in _CLEAN
 
 
 def groups_by_folder(evaluated: Sequence[Path], reference: Sequence[Path]) -> list[Grouping]:
@@ -129,11 +154,7 @@ def _match(
     columns: _Columns, files: Sequence[Path], *, must_exist: bool
 ) -> dict[int, tuple[str, ...]]:
     """The values of each clip, found by its path, its path below the folder, or its name."""
-    root = common_root(files)
-    by_name: dict[str, list[int]] = {}
-    for i, file in enumerate(files):
-        for name in {os.fspath(file), relative_name(file, root), file.name}:
-            by_name.setdefault(name, []).append(i)
+    by_name = clips_by_name(files)
     found: dict[int, tuple[str, ...]] = {}
     for name, values in columns.rows.items():
         matches = by_name.get(name.removeprefix("./"), by_name.get(name, []))
@@ -143,7 +164,8 @@ def _match(
             )
         if len(matches) > 1:
             raise UsageError(
-                f"{columns.path}: {name} could be {len(matches)} clips; give paths below {root}."
+                f"{columns.path}: {name} could be {len(matches)} clips; give paths below "
+                f"{common_root(files)}."
             )
         for i in matches:
             found[i] = values

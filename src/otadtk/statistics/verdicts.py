@@ -21,7 +21,7 @@ from otadtk.statistics.spoilt import Spoilt
 DEFAULT_FDR = 0.1
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Verdicts:
     """The p-value, q-value and verdict of every clip of one side."""
 
@@ -40,6 +40,9 @@ class Verdicts:
     """Groups whose clips were compared with their own kind only."""
     rivals: tuple[Rivals, ...] = ()
     """The ranks behind the e-values; empty if a part of the reference was held out."""
+
+    def __repr__(self) -> str:
+        return f"Verdicts({self.sentence()})"
 
     @property
     def method(self) -> str:

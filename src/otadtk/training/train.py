@@ -25,6 +25,7 @@ from otadtk.embed.store import EmbeddingStore
 from otadtk.encoders import EncoderSpec, get_spec
 from otadtk.encoders.wrappers import wrap
 from otadtk.engine import LocalEngine
+from otadtk.engine.progress import progress_bar
 from otadtk.errors import UsageError
 from otadtk.files.atomic import replacing
 from otadtk.training.config import TrainingConfig
@@ -195,8 +196,6 @@ def _recipe(config: TrainingConfig, material: Material, start: LoadedAdapter | N
 
 def fit(recipe: Recipe, config: TrainingConfig, target: Path) -> list[Row]:
     """Train until validation stops improving; keeps the best network and returns all epochs."""
-    from tqdm import tqdm
-
     optimiser = torch.optim.AdamW(
         recipe.network.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
     )
@@ -208,7 +207,7 @@ def fit(recipe: Recipe, config: TrainingConfig, target: Path) -> list[Row]:
     history = list(state.history) if state is not None else []
     best = state.best if state is not None else _copy(recipe)
     total = config.epochs * config.steps
-    bar = tqdm(total=total, desc=config.variant, unit="step", disable=None)
+    bar = progress_bar(total=total, desc=config.variant, unit="step")
     bar.update(len(history) * config.steps)
     with bar:
         for epoch in range(len(history), config.epochs):

@@ -78,7 +78,7 @@ def check_report_options(options: argparse.Namespace) -> None:
     """The same for a report of one system, and check that figures can be drawn."""
     check_page_options(options, shown_elsewhere=True)
     if options.figures is not None:
-        from otadtk.report.figures import require_matplotlib
+        from otadtk.report.drawings import require_matplotlib
 
         require_matplotlib()
         check_output(options.figures / "figure")

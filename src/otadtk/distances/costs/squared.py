@@ -147,11 +147,12 @@ class SquaredCost(Cost):
     def entries(self, rows: Tensor, columns: Tensor) -> Tensor:
         """C at the given index pairs, from differences of the given points: no cancellation."""
         out = torch.empty(len(rows), dtype=self.wide, device=self.device)
-        step = max(1, (TILE_ELEMENTS // 2) // self.x.shape[1])
+        step = max(1, _COPY_ELEMENTS // self.x.shape[1])
         for start in range(0, len(rows), step):
             part = slice(start, start + step)
-            x, y = self._given[0][rows[part]], self._given[1][columns[part]]
-            out[part] = (x.to(self.wide) - y.to(self.wide)).square_().sum(dim=1)
+            difference = self._given[0][rows[part]].to(self.wide)
+            difference -= self._given[1][columns[part]]
+            torch.sum(difference.square_(), dim=1, out=out[part])
         return out
 
     def transposed(self) -> SquaredCost:

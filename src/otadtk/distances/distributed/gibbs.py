@@ -102,6 +102,12 @@ class DistributedKernel(GibbsKernel):
         """Kᵀ u."""
         return _total(self._call("apply_transposed", u))
 
+    def apply_both(self, v: Tensor, weights: Tensor) -> Tensor:
+        """Kᵀ diag(weights) K v."""
+        if self.symmetric:
+            return self.apply(weights * self.apply(v))
+        return _total(self._call("apply_both", v, weights))
+
     def sweep(self, a: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         """(u, Kᵀ u) with u = a / (K v)."""
         parts: list[tuple[Tensor, Tensor]] = self._call("sweep", a, v)

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, final
 
 from otadtk.engine.base import Engine, Lost, R, T, Worker
+from otadtk.engine.progress import progress_bar
 from otadtk.engine.ray.actor import Shared
 from otadtk.engine.ray.batches import Queue
 from otadtk.engine.ray.cluster import (
@@ -97,8 +98,6 @@ class RayEngine(Engine):
         prefetch: Callable[[Sequence[T]], list[T]] | None = None,
     ) -> Iterator[tuple[int, R | Lost]]:
         """The results as they arrive; an item that keeps killing its worker is lost."""
-        from tqdm import tqdm
-
         with self._lock:  # one run at a time: each uses the whole cluster
             self._connect()
             pickle_custom_encoders_by_value()
@@ -110,9 +109,7 @@ class RayEngine(Engine):
             run = Run(self.pool, queue, self._ray.put(prepare), actors, prefetcher)
             self.summary = run.summary
             try:
-                with tqdm(
-                    total=len(items), desc=title, unit=unit, delay=delay, disable=None
-                ) as bar:
+                with progress_bar(total=len(items), desc=title, unit=unit, delay=delay) as bar:
                     for result in run.results():
                         yield result
                         bar.update()

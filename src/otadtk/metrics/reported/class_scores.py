@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from otadtk.encoders import get_spec
@@ -33,9 +34,11 @@ class ClassScoreMetric(AudioMetric):
             )
         return side.class_scores
 
-    def encode_clip(self, encoder: Encoder, waveform: Tensor, sample_rate: int) -> Array:
-        """The logits of one waveform."""
-        return encoder.classify(waveform, sample_rate)
+    def encode_clips(
+        self, encoder: Encoder, waveforms: Sequence[Tensor], sample_rate: int
+    ) -> Array:
+        """The logits of each waveform."""
+        return encoder.classify_batch(waveforms, sample_rate)
 
     @property
     def width(self) -> int:

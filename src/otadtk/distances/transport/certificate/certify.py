@@ -114,12 +114,11 @@ def _sum_error(plan: Plan, a: FloatArray, b: FloatArray, epsilon: float) -> floa
 
 @dataclass(frozen=True)
 class _Correction:
-    """α, β and the products T β, Tᵀ α."""
+    """α, β and the product T β."""
 
     alpha: FloatArray
     beta: FloatArray
     plan_beta: FloatArray
-    plan_alpha: FloatArray
 
     @property
     def large(self) -> bool:
@@ -128,7 +127,7 @@ class _Correction:
 
 
 def _no_correction(a: FloatArray, b: FloatArray) -> _Correction:
-    return _Correction(np.zeros_like(a), np.zeros_like(b), np.zeros_like(a), np.zeros_like(b))
+    return _Correction(np.zeros_like(a), np.zeros_like(b), np.zeros_like(a))
 
 
 def _marginal_correction(
@@ -147,16 +146,14 @@ def _marginal_correction(
         alpha, _ = conjugate_gradients(
             lambda z: r * z + plan.apply(z), a - r, lambda z: z / r, goal, 30, r
         )
-        beta = alpha
-        plan_beta = plan_alpha = plan.apply(alpha)
+        beta, plan_beta = alpha, plan.apply(alpha)
     else:
         beta = plan.column_correction(a, b, goal)
         plan_beta = plan.apply(beta)
         alpha = (a - r - plan_beta) / r
-        plan_alpha = plan.apply_transposed(alpha)
     if 1.0 + float(alpha.min() + beta.min()) <= 0.0:  # T₁ is no plan
         return _no_correction(a, b)
-    return _Correction(alpha, beta, plan_beta, plan_alpha)
+    return _Correction(alpha, beta, plan_beta)
 
 
 def _feasible_value(
@@ -173,12 +170,12 @@ def _feasible_value(
     # (products are taken of small differences: those of float32 panels are only relatively exact)
     row = sums.rows * (1.0 + alpha) + step.plan_beta
     rho = np.minimum(1.0, a / np.maximum(row, _EMPTIEST * a))
-    column = sums.columns + plan.apply_transposed((1.0 + alpha) * rho - 1.0)
-    column += beta * (sums.columns + plan.apply_transposed(rho - 1.0))
+    both, scaled = plan.apply_transposed(np.stack([(1.0 + alpha) * rho - 1.0, rho - 1.0], axis=1)).T
+    column = sums.columns + both + beta * (sums.columns + scaled)
     sigma = np.minimum(1.0, b / np.maximum(column, _EMPTIEST * b))
     column *= sigma
-    row = (1.0 + alpha) * (sums.rows + plan.apply(sigma - 1.0)) + plan.apply(beta * sigma)
-    row *= rho
+    scaled, both = plan.apply(np.stack([sigma - 1.0, beta * sigma], axis=1)).T
+    row = rho * ((1.0 + alpha) * (sums.rows + scaled) + both)
     # T₂ = ρ T₁ σ: Σ T₂ log(T₂ / ab) ≤ Σ T₂ ((f + g − C)/ε + α + β), as log ρ, log σ ≤ 0
     mass = float(row.sum())
     inner = float(row @ plan.f + column @ plan.g + epsilon * (row @ alpha + column @ beta)) / mass

@@ -55,11 +55,15 @@ class Plan(ABC):
 
     @abstractmethod
     def apply(self, beta: FloatArray) -> FloatArray:
-        """T β."""
+        """T β, for a vector or for the columns of a matrix."""
 
     @abstractmethod
     def apply_transposed(self, alpha: FloatArray) -> FloatArray:
-        """Tᵀ α."""
+        """Tᵀ α, for a vector or for the columns of a matrix."""
+
+    def apply_both(self, beta: FloatArray) -> FloatArray:
+        """Tᵀ diag(1/r) T β for the row sums r."""
+        return self.apply_transposed(self.apply(beta) / self.sums.rows)
 
     def column_correction(self, a: FloatArray, b: FloatArray, goal: float) -> FloatArray:
         """β of r α + T β = a − r, Tᵀ α + c β = b − c, with α eliminated.
@@ -79,9 +83,9 @@ class Plan(ABC):
         self, right: FloatArray, goal: float, diagonal: FloatArray, limit: int
     ) -> tuple[FloatArray, float]:
         """(that β, its L1 residual) by conjugate gradients with a diagonal preconditioner."""
-        rows, columns = self.sums.rows, self.sums.columns
+        columns = self.sums.columns
 
         def operator(z: FloatArray) -> FloatArray:
-            return columns * z - self.apply_transposed(self.apply(z) / rows)
+            return columns * z - self.apply_both(z)
 
         return conjugate_gradients(operator, right, lambda z: z / diagonal, goal, limit, columns)

@@ -48,11 +48,15 @@ class GibbsKernel(ABC):
 
     @abstractmethod
     def apply(self, v: Tensor) -> Tensor:
-        """K v, each panel in working precision, accumulated wide."""
+        """K v, each panel in working precision, accumulated wide; v may have several columns."""
 
     @abstractmethod
     def apply_transposed(self, u: Tensor) -> Tensor:
-        """Kᵀ u."""
+        """Kᵀ u; u may have several columns."""
+
+    @abstractmethod
+    def apply_both(self, v: Tensor, weights: Tensor) -> Tensor:
+        """Kᵀ diag(weights) K v, in one pass over the panels unless the kernel is symmetric."""
 
     @abstractmethod
     def sweep(self, a: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
@@ -158,6 +162,17 @@ class PanelKernel(GibbsKernel):
         assert total is not None  # there are panels
         return total
 
+    def apply_both(self, v: Tensor, weights: Tensor) -> Tensor:
+        """Kᵀ diag(weights) K v."""
+        if self.symmetric:
+            return self.apply(weights * self.apply(v))
+        narrow, total = v.to(self.cost.dtype), None
+        for rows, panel in self.panels():
+            scaled = weights[rows] * (panel @ narrow).to(self.wide)
+            total = self._added(total, panel.T @ scaled.to(self.cost.dtype))
+        assert total is not None  # there are panels
+        return total
+
     def sweep(self, a: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         """(u of the panels' rows, Kᵀ u) with u = a / (K v), in one pass over the panels."""
         narrow = v.to(self.cost.dtype)
@@ -192,7 +207,7 @@ class PanelKernel(GibbsKernel):
         return mass
 
     def _apply_symmetric(self, v: Tensor) -> Tensor:
-        out = torch.zeros(len(v), dtype=self.wide, device=v.device)
+        out = torch.zeros(v.shape, dtype=self.wide, device=v.device)
         for rows, panel in self.panels():
             height = rows.stop - rows.start
             out[rows] += panel @ v[rows.start :]

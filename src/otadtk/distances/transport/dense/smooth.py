@@ -102,12 +102,16 @@ class KernelPlan(Plan):
 
     def apply(self, beta: FloatArray) -> FloatArray:
         """T β."""
-        return _numpy(self._u * _product(self._kernel.apply, self._v * _like(beta, self._v)))
+        return _scaled(self._u, self._kernel.apply, self._v, beta)
 
     def apply_transposed(self, alpha: FloatArray) -> FloatArray:
         """Tᵀ α."""
-        scaled = self._u * _like(alpha, self._u)
-        return _numpy(self._v * _product(self._kernel.apply_transposed, scaled))
+        return _scaled(self._v, self._kernel.apply_transposed, self._u, alpha)
+
+    def apply_both(self, beta: FloatArray) -> FloatArray:
+        """Tᵀ diag(1/r) T β, in one pass over the panels."""
+        weights = self._u.square() / _like(self.sums.rows, self._u)
+        return _scaled(self._v, lambda v: self._kernel.apply_both(v, weights), self._v, beta)
 
     def solve_columns(self, right: FloatArray, goal: float) -> FloatArray:
         """β with (diag(c) − Tᵀ diag(1/r) T) β = right, also where most clips have a near copy.
@@ -184,16 +188,23 @@ class KernelPlan(Plan):
         )
 
 
-def _product(apply: Callable[[Tensor], Tensor], vector: Tensor) -> Tensor:
-    """The product of a kernel with a vector that may be too large for the float32 of its panels.
+def _scaled(
+    left: Tensor, apply: Callable[[Tensor], Tensor], right: Tensor, array: FloatArray
+) -> FloatArray:
+    """diag(left) K diag(right) times a vector, or each column of a matrix.
 
-    Scalings reach 1e35 where a point is far away. A power of two changes no digit.
+    Scalings reach 1e35 where a point is far away, too large for the float32 of the panels. A power of
+    two changes no digit.
     """
+    vector = _like(array, right)
+    if vector.ndim > 1:
+        left, right = left[:, None], right[:, None]
+    vector = right * vector
     largest = float(vector.abs().max())
     if not _TOO_LARGE < largest < math.inf:
-        return apply(vector)
+        return _numpy(left * apply(vector))
     power = 2.0 ** math.frexp(largest)[1]
-    return power * apply(vector / power)
+    return _numpy(left * (power * apply(vector / power)))
 
 
 def _like(array: FloatArray, other: Tensor) -> Tensor:

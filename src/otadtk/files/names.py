@@ -1,4 +1,4 @@
-"""Names of clips as a report shows them: below their common folder."""
+"""Names of clips: below their common folder, and back from a name to the clip."""
 
 from __future__ import annotations
 
@@ -21,3 +21,13 @@ def common_root(files: Sequence[Path]) -> Path:
         return Path(os.path.commonpath([os.fspath(file.parent) for file in files]))
     except ValueError:  # some paths are absolute and some are not
         return Path()
+
+
+def clips_by_name(files: Sequence[Path]) -> dict[str, list[int]]:
+    """The clips that each name may mean: the path, the path below the common folder, the bare name."""
+    root = common_root(files)
+    found: dict[str, list[int]] = {}
+    for i, file in enumerate(files):
+        for name in {os.fspath(file), relative_name(file, root), file.name}:
+            found.setdefault(name, []).append(i)
+    return found

@@ -1,0 +1,1 @@
+"""Builds the documentation: generated pages, equations, pictures and the gallery."""

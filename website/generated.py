@@ -1,0 +1,119 @@
+"""Pages of the reference that are read from the program: schema, protocols, exit codes."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from otadtk import errors
+from otadtk.cli.shared.execute import EXIT_CODES
+from otadtk.documents.schema import document_schema
+from otadtk.evaluation.protocols.protocol import load_protocol, protocol_names
+
+MEANING = {
+    "0": "done",
+    "1": "an error that nobody foresaw, such as a full disk",
+    "130": "interrupted by Ctrl-C; what was embedded is kept",
+}
+
+
+def exit_codes_page() -> str:
+    """All exit codes, with the exception that stands behind each."""
+    lines = [
+        "# Exit codes",
+        "",
+        "What a script can learn from how a command ended. Errors are one line on stderr: what "
+        "happened, with which file or value, and what to do.",
+        "",
+        "| code | meaning | in Python |",
+        "|---|---|---|",
+    ]
+    listed = EXIT_CODES.replace("\n", " ").partition(":")[2]
+    for code, words in re.findall(r"(\d+) ([^;]+)", listed):
+        found = [kind.__name__ for kind in _family() if str(kind.exit_code) == code]
+        names = ", ".join(f"`{name}`" for name in found) or "–"
+        lines.append(f"| {code} | {MEANING.get(code, words.strip())} | {names} |")
+    lines += ["", "All exceptions are subclasses of `otadtk.OtadtkError`.", ""]
+    return "\n".join(lines)
+
+
+def _family() -> list[type[errors.OtadtkError]]:
+    return [
+        kind
+        for kind in vars(errors).values()
+        if isinstance(kind, type) and issubclass(kind, errors.OtadtkError)
+    ]
+
+
+def protocols_page() -> str:
+    """Every protocol, with its file."""
+    lines = [
+        "# Protocols",
+        "",
+        "A protocol pins everything that makes a published table: encoder, rate, resampler, metrics "
+        "and constants. These are the files that come with otadtk. "
+        "[How to use one](../how-to/tables.md#protocols).",
+        "",
+    ]
+    for name in protocol_names():
+        protocol = load_protocol(name)
+        lines += [f"## {name}", "", f"Version {protocol.version}: {protocol.title}.", ""]
+        lines += ["```ini", protocol.text.rstrip(), "```", ""]
+    return "\n".join(lines)
+
+
+def schema_page() -> str:
+    """The fields of a JSON document, as tables."""
+    schema = document_schema()
+    lines = [
+        "# The JSON document",
+        "",
+        "What `--json` writes: scores, statistics, clips, audit and provenance in one document. "
+        f"{schema['description']} The [whole schema](document-1.json) is a file that validators read.",
+        "",
+    ]
+    for kind in schema["oneOf"]:
+        lines += _object(f"A document of kind `{kind['properties']['kind']['const']}`", kind)
+    for name, part in schema["$defs"].items():
+        lines += _object(f"`{name}`", part)
+    return "\n".join(lines)
+
+
+def schema_file() -> str:
+    """The schema itself."""
+    return json.dumps(document_schema(), indent=1, ensure_ascii=False) + "\n"
+
+
+def _object(title: str, part: dict[str, Any]) -> list[str]:
+    if "properties" not in part:
+        return []
+    required = set(part.get("required", ()))
+    lines = [f"## {title}", "", part.get("description", ""), ""]
+    lines += ["| field | type | always there | meaning |", "|---|---|---|---|"]
+    for name, field in part["properties"].items():
+        always = "yes" if name in required else "no"
+        words = field.get("description", "").replace("|", "\\|")
+        lines.append(f"| `{name}` | {_kind(field)} | {always} | {words} |")
+    return [*lines, ""]
+
+
+def _kind(field: dict[str, Any]) -> str:
+    """The type of a field in a few words; parts that have a table of their own are links."""
+    if "$ref" in field:
+        name = field["$ref"].rsplit("/", 1)[-1]
+        linked = "properties" in document_schema()["$defs"].get(name, {})
+        return f"[`{name}`](#{name.lower()})" if linked else f"`{name}`"
+    if "const" in field:
+        return f"`{json.dumps(field['const'])}`"
+    if "enum" in field:
+        return ", ".join(f"`{json.dumps(value)}`" for value in field["enum"])
+    for choice in ("anyOf", "oneOf"):
+        if choice in field:
+            return " or ".join(_kind(option) for option in field[choice])
+    kind = field.get("type", "any")
+    if isinstance(kind, list):
+        return " or ".join(kind)
+    if kind == "array" and "items" in field:
+        return f"list of {_kind(field['items'])}"
+    return str(kind)
