@@ -294,8 +294,15 @@ class AudioMetric(MetricEntry, ABC):
     ) -> Score:
         """The distance of the evaluated clips from the reference clips; ``embed`` says what these are.
 
-        >>> OTAD("yamnet").score("real/", "generated/*.wav")  # doctest: +SKIP
-        >>> OTAD("yamnet").score(real, generated, sample_rate=48_000)  # doctest: +SKIP
+        Raises:
+            UsageError: A folder without clips, or too few of them.
+            AudioError: Files that cannot be scored; the message names all of them.
+            WeightsError: The weights of the encoder are missing or damaged.
+
+        Examples:
+            >>> from otadtk import OTAD
+            >>> OTAD("logmel").score("real/", "generated/*.wav") > 0
+            True
         """
         reference = self.embed(ref, sample_rate=sample_rate, workers=workers)
         evaluated = self.embed(eval, sample_rate=sample_rate, workers=workers)
