@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from otadtk.statistics.prices import FloatArray, SwappedPrices
+from otadtk.statistics.prices import FloatArray, Swapped
 
 IndexArray = NDArray[np.intp]
 CountArray = NDArray[np.int64]
@@ -53,6 +53,12 @@ class Rivals:
     """Reference clips of at least the price of each."""
     rivals: NDArray[np.int32]
 
+    def findable(self, fdr: float) -> CountArray:
+        """About how many evaluated clips can be found, by the rivals in the bag of each clip."""
+        n, m = self.rivals.shape
+        allowed = m * np.arange(1, n + 1)[:, None] <= fdr * (n + 1) * self.rivals
+        return np.asarray(np.where(allowed, self.rivals, 0).max(axis=0, initial=0), dtype=np.int64)
+
     def e_values(self, fdr: float) -> FloatArray:
         """For each clip (N + 1) / b if it is among the b dearest of its bag, otherwise 0.
 
@@ -69,7 +75,21 @@ class Rivals:
         return np.where(called, (n + 1.0) / np.maximum(dearest, 1), 0.0)
 
 
-def rank_in_bags(found: SwappedPrices, reference: IndexArray, clips: IndexArray) -> Rivals:
+def by_contrast_or_price(contrasts: Rivals, prices: Rivals, fdr: float) -> Rivals:
+    """For each clip its ranks by contrast; by price where only that finds any of the other clips.
+
+    A contrast needs several clips that are alike; a single far clip has none, but a high price. The
+    choice only depends on the bag and on the other clips, so the ranks stay as fair as they were.
+    """
+    better = (contrasts.findable(fdr) <= 1) & (prices.findable(fdr) >= 1)
+    return Rivals(
+        contrasts.clips,
+        np.where(better, prices.counts, contrasts.counts),
+        np.where(better, prices.rivals, contrasts.rivals),
+    )
+
+
+def rank_in_bags(found: Swapped, reference: IndexArray, clips: IndexArray) -> Rivals:
     """The ranks of some evaluated clips among some reference clips, by places of both."""
     own, bags = found.own[clips], found.reference[np.ix_(reference, clips)]
     counts = np.asarray((bags >= _least(own)).sum(axis=0), dtype=np.int64)

@@ -24,18 +24,18 @@ all numbers are within the range of floats."""
 
 
 @dataclass(frozen=True, eq=False)
-class SwappedPrices:
-    """Prices when evaluated clip j changes sides: what the reference with j charges, a column each."""
+class Swapped:
+    """Prices, or other figures of clips, when evaluated clip j joins the reference; a column each."""
 
     reference: FloatArray
-    """Of every reference clip (rows), charged by the other ones and j."""
+    """Of every reference clip (rows)."""
     own: FloatArray
-    """Of j, charged by the reference."""
+    """Of j."""
     others: FloatArray
-    """Of every evaluated clip (rows), charged by the reference and j; of no meaning for j itself."""
+    """Of every evaluated clip (rows); of no meaning for j itself."""
 
 
-def swapped_prices(squares: FloatArray, n: int) -> SwappedPrices:
+def swapped_prices(squares: FloatArray, n: int) -> Swapped:
     """The prices from the squared distances of n reference clips and the evaluated clips to all.
 
     For each j the evaluated clips without j are transported to the reference with j. Then all clips
@@ -61,7 +61,7 @@ def swapped_prices(squares: FloatArray, n: int) -> SwappedPrices:
 
     offer = (between * stock).sum(axis=0)
     own = (paid[:n, n:] * stock).sum(axis=0) / offer - np.log(offer)
-    return SwappedPrices(price(slice(0, n)), own, price(slice(n, None)))
+    return Swapped(price(slice(0, n)), own, price(slice(n, None)))
 
 
 def prices(squares: FloatArray) -> FloatArray:
@@ -76,10 +76,14 @@ def prices(squares: FloatArray) -> FloatArray:
     return found
 
 
+def typical(squares: FloatArray) -> float:
+    """The median squared distance; the mean, or 1, where that is 0."""
+    return float(np.median(squares)) or float(squares.mean()) or 1.0
+
+
 def _in_epsilon(squares: FloatArray) -> FloatArray:
     """The squared distances in units of ε; far ones are compressed in their order."""
-    epsilon = SHARPNESS * float(np.median(squares)) or SHARPNESS * float(squares.mean()) or 1.0
-    length = squares / epsilon
+    length = squares / (SHARPNESS * typical(squares))
     far = length > _FAR
     length[far] = _FARTHEST - (_FARTHEST - _FAR) * _FAR / length[far]
     return np.asarray(length, dtype=np.float64)
