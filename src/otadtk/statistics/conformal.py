@@ -18,6 +18,8 @@ CountArray = NDArray[np.int64]
 
 _MARGIN = 1.2
 """Rivals that are counted beyond those that are needed: not all of them are discoveries at last."""
+_CLEARLY = 1.25
+"""By so much more must prices find; where both find about the same clips, contrasts rank better."""
 _TIE = 1e-9
 """Relative difference below which two prices are one price, computed twice."""
 
@@ -76,12 +78,13 @@ class Rivals:
 
 
 def by_contrast_or_price(contrasts: Rivals, prices: Rivals, fdr: float) -> Rivals:
-    """For each clip its ranks by contrast; by price where only that finds any of the other clips.
+    """For each clip its ranks by contrast; by price where that finds clearly more other clips.
 
-    A contrast needs several clips that are alike; a single far clip has none, but a high price. The
-    choice only depends on the bag and on the other clips, so the ranks stay as fair as they were.
+    A contrast needs clips that are alike; a single far clip, or one of each fault, has none, but a high
+    price. The choice only depends on the bag and on the other clips: the ranks stay as fair.
     """
-    better = (contrasts.findable(fdr) <= 1) & (prices.findable(fdr) >= 1)
+    by_contrast, by_price = contrasts.findable(fdr), prices.findable(fdr)
+    better = (by_price > _CLEARLY * by_contrast) | ((by_contrast <= 1) & (by_price >= 1))
     return Rivals(
         contrasts.clips,
         np.where(better, prices.counts, contrasts.counts),
