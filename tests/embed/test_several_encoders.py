@@ -43,9 +43,9 @@ def decoded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     seen: list[str] = []
     decode = otadtk.audio.decode._decode
 
-    def counting(path: Path) -> object:
+    def counting(path: Path, start: float) -> object:
         seen.append(path.name)
-        return decode(path)
+        return decode(path, start)
 
     monkeypatch.setattr(otadtk.audio.decode, "_decode", counting)
     return seen

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+import tarfile
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow
 import pytest
 import soundfile
+from pyarrow import parquet
 
 from otadtk.cli.score import main as score
 from otadtk.distances.distributed.backend import EngineBackend
@@ -185,3 +188,24 @@ def test_sinkhorn_of_distributed_rows_when_a_worker_dies(cluster: Any) -> None:
         assert engine.workers == 3
     assert far.value == pytest.approx(near.value, rel=1e-6)
     assert np.allclose(far.cj, near.cj, rtol=1e-6)
+
+
+def test_clips_inside_other_files(
+    cluster: Any, tmp_path: Path, write_clips: WriteClips, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Workers of other processes read members of shards and excerpts as this one does."""
+    monkeypatch.chdir(tmp_path)
+    files = write_clips(Path("clips"), 6, seconds=0.3)
+    with tarfile.open("clips.tar", "w") as shard:
+        for file in files:
+            shard.add(file)
+    cells = [{"bytes": file.read_bytes(), "path": file.name} for file in files]
+    parquet.write_table(pyarrow.table({"audio": cells}), "clips.parquet", row_group_size=4)
+    Path("parts.csv").write_text("file,start\n" + "".join(f"{file},0.1\n" for file in files))
+    encoder = LazyEncoder(get_spec("logmel"))
+    with RayEngine(num_actors=1, batch_size=3) as engine:
+        for source in ("clips.tar", "clips.parquet", "parts.csv"):
+            near = embed(source, encoder, EmbeddingStore(tmp_path / "near"))
+            far = embed(source, encoder, EmbeddingStore(tmp_path / f"far {source}"), engine=engine)
+            assert np.array_equal(far.vectors, near.vectors)
+            assert (far.digests, far.encoded) == (near.digests, 6)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from otadtk.audio.inputs import Clip
 from otadtk.report.clips import sound
 from otadtk.report.clips.sound import BANDS, COLUMNS, Sound, encode_vorbis, read_sound, sketch
 
@@ -54,7 +55,7 @@ def test_clips_of_any_length_have_a_picture(length: int) -> None:
 def test_long_clips_are_read_to_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sound, "LONGEST_SECONDS", 1.0)
     soundfile.write(tmp_path / "long.wav", sine(440, rate=8000, seconds=3.0).samples, 8000)
-    read = read_sound(tmp_path / "long.wav", 8000)
+    read = read_sound(Clip.of_file(tmp_path / "long.wav"), 8000)
     assert len(read.samples) == 8000
     assert not read.whole
 

@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from otadtk.audio.clip_audit import AuditTally, ClipAudit, Samples
+from otadtk.audio.excerpt import WHOLE, Excerpt
 from otadtk.audio.find import PYAV_SUFFIXES
 from otadtk.audio.reading import Reading
 from otadtk.errors import AudioError
@@ -17,6 +18,13 @@ from otadtk.errors import AudioError
 _LENGTH_UNKNOWN = 0x7FFFF000
 """Programs that write to a pipe promise this many bytes or more, because they cannot know."""
 _BLOCK_FRAMES = 1 << 18
+_SEEKS_EXACTLY = frozenset({"WAV", "WAVEX", "RF64", "W64", "AIFF", "CAF", "FLAC"})
+"""Formats in which libsndfile starts at a given sample without decoding what lies before."""
+_SLACK = 0.01
+"""Seconds by which a table may round the end of a file up."""
+
+Block = tuple[Samples, int, int]
+"""Frames × channels, their rate, and the place of the first frame in the file."""
 
 
 class AudioReader:
@@ -26,8 +34,15 @@ class AudioReader:
     the whole clip.
     """
 
-    def __init__(self, path: Path, sample_rate: int, reading: Reading | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        sample_rate: int,
+        reading: Reading | None = None,
+        excerpt: Excerpt = WHOLE,
+    ) -> None:
         self._path = path
+        self._excerpt = excerpt
         self._sample_rate = sample_rate
         self._reading = reading if reading is not None else Reading()
         self._tally: AuditTally | None = None
@@ -40,7 +55,7 @@ class AudioReader:
 
     def _audited(self) -> Iterator[tuple[Samples, int]]:
         """The decoded blocks, which the audit has seen."""
-        for block, rate in _decode(self._path):
+        for block, rate in _cut(_decode(self._path, self._excerpt.start), self._excerpt):
             if self._tally is None:
                 self._tally = AuditTally(rate, block.shape[1])
                 self._missing = _missing_fraction(self._path)
@@ -114,16 +129,51 @@ def _check_sample_width(description: bytes) -> None:
         raise AudioError(f"its header says {bits} bits a sample")
 
 
-def _decode(path: Path) -> Iterator[tuple[Samples, int]]:
-    """(block of frames × channels, rate) until the end of the file."""
-    decode = _decode_pyav if path.suffix.lower() in PYAV_SUFFIXES else _decode_libsndfile
+def _cut(blocks: Iterator[Block], excerpt: Excerpt) -> Iterator[tuple[Samples, int]]:
+    """The blocks within an excerpt; an AudioError if the file ends before it does."""
+    if excerpt.whole:
+        yield from ((block, rate) for block, rate, _ in blocks)
+        return
+    ended, taken, rate = 0, 0, 0
+    for block, rate, place in blocks:
+        ended = place + len(block)
+        first = round(excerpt.start * rate)
+        last = ended if excerpt.end is None else round(excerpt.end * rate)
+        kept = block[max(0, first - place) : max(0, last - place)]
+        if excerpt.channel is not None:
+            if excerpt.channel >= block.shape[1]:
+                raise AudioError(f"it has no channel {excerpt.channel + 1}")
+            kept = kept[:, [excerpt.channel]]
+        taken += len(kept)
+        if len(kept):
+            yield kept, rate
+        if last <= ended and excerpt.end is not None:
+            return
+    if rate and (not taken or (excerpt.end or 0.0) > ended / rate + _SLACK):
+        wanted = (
+            f"{excerpt.start:g} s to {'its end' if excerpt.end is None else f'{excerpt.end:g} s'}"
+        )
+        raise AudioError(f"it ends at {ended / rate:g} s, and the clip is {wanted}")
+
+
+def _decode(path: Path, start: float) -> Iterator[Block]:
+    """(block of frames × channels, rate, place of its first frame) until the end of the file.
+
+    What lies before ``start`` may be left out.
+    """
     try:
-        yield from decode(path)
+        if path.suffix.lower() not in PYAV_SUFFIXES:
+            yield from _decode_libsndfile(path, start)
+            return
+        place = 0
+        for block, rate in _decode_pyav(path):
+            yield block, rate, place
+            place += len(block)
     except OSError as error:
         raise AudioError(f"it cannot be read: {error.strerror or error}") from error
 
 
-def _decode_libsndfile(path: Path) -> Iterator[tuple[Samples, int]]:
+def _decode_libsndfile(path: Path, start: float) -> Iterator[Block]:
     import soundfile
 
     try:
@@ -132,9 +182,12 @@ def _decode_libsndfile(path: Path) -> Iterator[tuple[Samples, int]]:
                 raise AudioError("the file is empty")
             # by descriptor: libsndfile then reads itself, without callbacks that print errors
             with soundfile.SoundFile(handle.fileno(), closefd=False) as file:
-                rate = int(file.samplerate)
+                rate, place = int(file.samplerate), 0
+                if file.format in _SEEKS_EXACTLY and 0 < round(start * rate) < file.frames:
+                    place = file.seek(round(start * rate))
                 while len(block := file.read(_BLOCK_FRAMES, dtype="float32", always_2d=True)):
-                    yield block, rate
+                    yield block, rate, place
+                    place += len(block)
     except soundfile.LibsndfileError as error:
         raise AudioError(f"it is not readable audio: {error.error_string}") from error
 

@@ -43,13 +43,17 @@ def list_audio(path: Path, *, recursive: bool = True, caches_expected: bool = Fa
         found = _local_names(path, recursive, caches_expected)
     if found is None:
         raise AudioError(f"There is no file or folder {url_of(path)}.")
-    # folder by folder: no character of a name sorts before this separator
-    names = sorted(found, key=lambda name: name.replace(os.sep, "\0"))
+    names = sorted(found, key=name_order)
     if not names:
         hint = "" if recursive else " (subfolders were left out by --no-recursive)"
         known = " ".join(sorted(suffix[1:] for suffix in AUDIO_SUFFIXES))
         raise AudioError(f"There are no audio files in {url_of(path)}{hint}; known types: {known}.")
     return names
+
+
+def name_order(name: str) -> str:
+    """The key that sorts names folder by folder: no character sorts before this separator."""
+    return name.replace(os.sep, "\0")
 
 
 def _local_names(path: Path, recursive: bool, caches_expected: bool) -> Iterable[str] | None:
@@ -65,7 +69,9 @@ def _remote_names(path: Path, recursive: bool) -> Iterable[str] | None:
         raise AudioError(f"{url_of(path)} cannot be listed: {error.strerror}") from error
     if names is None or names == [""]:
         return names
-    return (name for name in names if _is_audio(name.rpartition("/")[2]) and not _is_left_out(name))
+    return (
+        name for name in names if is_audio_name(name.rpartition("/")[2]) and not _is_left_out(name)
+    )
 
 
 def _is_left_out(name: str) -> bool:
@@ -73,7 +79,8 @@ def _is_left_out(name: str) -> bool:
     return any(part in CACHE_FOLDERS or part.startswith(".") for part in name.split("/")[:-1])
 
 
-def _is_audio(name: str) -> bool:
+def is_audio_name(name: str) -> bool:
+    """Whether a file of that name is audio that counts: hidden files do not."""
     return not name.startswith(".") and Path(name).suffix.lower() in AUDIO_SUFFIXES
 
 
@@ -98,4 +105,4 @@ def _walk(root: Path, recursive: bool, caches_expected: bool) -> Iterator[str]:
         subfolders[:] = sorted(kept) if recursive else []
         within = Path(folder).relative_to(root)
         before = "" if within == Path() else f"{within}{os.sep}"
-        yield from (before + name for name in names if _is_audio(name))
+        yield from (before + name for name in names if is_audio_name(name))

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from otadtk.cli.inputs.systems import in_order_of_pairs, suggest_pairs, systems_of
 from otadtk.cli.shared.audit import describe
 from otadtk.cli.shared.common_options import positive_int, seed_number
 from otadtk.cli.shared.designs import (
@@ -36,7 +37,7 @@ from otadtk.cli.shared.scoring import add_input_options, check_files, provenance
 from otadtk.errors import NotConvergedError, UsageError
 
 if TYPE_CHECKING:
-    from otadtk.embed import EmbeddingSet
+    from otadtk.embed import EmbeddingSet, Source
     from otadtk.engine import Engine
     from otadtk.evaluation.audit import PairAudit
     from otadtk.evaluation.compare import Comparison
@@ -111,7 +112,7 @@ def _compare(options: argparse.Namespace, engine: Engine) -> None:
             f"An interval needs at least {_LEAST_BOOTSTRAP} replicates; --bootstrap "
             f"{options.bootstrap} is too few."
         )
-    models, reference_path, systems = _inputs(options)
+    models, reference_path, systems, sources = _inputs(options)
     paths = [reference_path, *systems.values()]
     check_files(options, paths, tables=[options.groups])
     comparisons: list[Comparison] = []
@@ -120,10 +121,14 @@ def _compare(options: argparse.Namespace, engine: Engine) -> None:
     designs: dict[str, Design | None] | None = None
     for metrics in _metrics_to_embed(options, protocol, models, paths, engine):
         references = embed_once(metrics, reference_path)
-        sets = {name: embed_once(metrics, path) for name, path in systems.items()}
+        sets = {name: embed_once(metrics, source) for name, source in sources.items()}
+        if options.paired:
+            sets = in_order_of_pairs(sets)
         if not audits:  # the sets are audited with the first model
             first = {name: found[0] for name, found in sets.items()}
             audits = describe(metrics[0], references[0], first)
+            if not options.paired:
+                suggest_pairs(first)
         if designs is None:
             designs = _designs(options, references[0], {n: found[0] for n, found in sets.items()})
         for number, metric in enumerate(metrics):
@@ -196,8 +201,13 @@ def _designs(
     return designs
 
 
-def _inputs(options: argparse.Namespace) -> tuple[list[str], Path, dict[str, Path]]:
-    """(models, reference, systems by name)."""
+def _inputs(
+    options: argparse.Namespace,
+) -> tuple[list[str], Path, dict[str, Path], dict[str, Source]]:
+    """(models, reference, file or folder of each system by name, its clips).
+
+    A manifest with a column ``system`` holds several systems.
+    """
     inputs = list(options.inputs)
     if options.protocol is not None:
         if options.models is not None:
@@ -206,13 +216,16 @@ def _inputs(options: argparse.Namespace) -> tuple[list[str], Path, dict[str, Pat
     else:
         named = options.models if options.models is not None else inputs.pop(0)
         models, wanted = [name for name in dict.fromkeys(named.split(",")) if name], "a model, "
-    if (wanted and not models) or len(inputs) < 3:
+    reference, *named_systems = [Path(text) for text in inputs] or [Path()]
+    systems = [
+        (name, path, source) for path in named_systems for name, source in systems_of(path).items()
+    ]
+    if (wanted and not models) or len(systems) < 2:
         raise UsageError(f"A comparison needs {wanted}a reference and at least two systems.")
-    reference, *systems = (Path(text) for text in inputs)
-    by_name = {str(path): path for path in systems}
-    if len(by_name) < len(systems):
+    if len({name for name, _, _ in systems}) < len(systems):
         raise UsageError("A system is named twice; name each once.")
-    return models, reference, by_name
+    places = {name: path for name, path, _ in systems}
+    return models, reference, places, {name: source for name, _, source in systems}
 
 
 if __name__ == "__main__":

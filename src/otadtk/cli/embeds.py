@@ -37,7 +37,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("-m", "--model", nargs="+", required=True, help="encoder names, or all")
     parser.add_argument(
-        "-d", "--dirs", nargs="+", type=Path, required=True, help="folders or files of audio"
+        "-d",
+        "--dirs",
+        nargs="+",
+        type=Path,
+        required=True,
+        help="folders or files of audio, globs, @lists, manifests, shards",
     )
     outputs = parser.add_argument_group("outputs besides the cache")
     outputs.add_argument(

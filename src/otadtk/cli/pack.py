@@ -30,7 +30,9 @@ def _parser() -> argparse.ArgumentParser:
         "into one file that can be used as REF.",
         epilog=EXIT_CODES,
     )
-    parser.add_argument("ref", type=Path, help="folder (or file) of reference clips")
+    parser.add_argument(
+        "ref", type=Path, help="reference clips: a folder, glob, @list, manifest or shard"
+    )
     parser.add_argument("-m", "--model", default="yamnet", help="encoder (default: yamnet)")
     parser.add_argument(
         "--variant",

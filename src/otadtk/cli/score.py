@@ -85,8 +85,8 @@ def _parser(*, protocol: bool = False) -> argparse.ArgumentParser:
     parser.add_argument(
         "ref",
         type=Path,
-        help="reference clips: a folder or file of audio, or embeddings (.npy, .npz, .parquet, "
-        ".otadpack, a folder of .npy)",
+        help="reference clips: a folder or file of audio, a glob, @list.txt, a manifest "
+        "(.csv, .jsonl), a shard (.tar, .parquet), or embeddings (.npy, .npz, .parquet, .otadpack)",
     )
     parser.add_argument("eval", type=Path, help="evaluated clips, in the same forms")
     add_metric_options(parser)
@@ -221,7 +221,7 @@ def _score(options: argparse.Namespace, engine: Engine, protocol: Protocol | Non
         evaluations.append(evaluation)
         if options.csv is not None:
             append_score(evaluation, options)
-        if options.labels is not None and options.json != "-":
+        if options.json != "-":
             print_detection(evaluation, options.labels)
         if evaluation.measurement.diagnostics is not None:
             _show_clips(evaluation.measurement.diagnostics, options)

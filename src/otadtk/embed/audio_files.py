@@ -1,4 +1,4 @@
-"""The list of audio files of a source, small enough for millions of files."""
+"""The list of clips of a source, small enough for millions of files."""
 
 from __future__ import annotations
 
@@ -7,37 +7,42 @@ from pathlib import Path
 from typing import overload
 
 from otadtk.audio.find import list_audio
+from otadtk.audio.inputs import Clip, find_clips
 from otadtk.embed.options import Source
 from otadtk.files.remote import absolute, as_path, url_of
 
 
-class AudioFiles(Sequence[Path]):
-    """The files of a source as absolute paths, which workers on any node can open.
+class AudioFiles(Sequence[Path | Clip]):
+    """The clips of a source, each as a worker on any node can open it.
 
-    Only names are held; a path is made when it is asked for.
+    Of a folder only names are held, and an absolute path is made when it is asked for.
     """
 
     def __init__(self, source: Source, *, recursive: bool) -> None:
-        if isinstance(source, (str, Path)):
-            self._root = as_path(source)
+        one = isinstance(source, (str, Path))
+        self._root = as_path(source) if isinstance(source, (str, Path)) else Path()
+        self._names: list[str] = []
+        found = find_clips(
+            self._root if isinstance(source, (str, Path)) else source, recursive=recursive
+        )
+        if found is None:
             self._names = list_audio(self._root, recursive=recursive)
-            self.title = self._root.name or url_of(self._root)
-        else:
-            self._root, self._names = Path(), [str(as_path(file)) for file in source]
-            self.title = "clips"
+        self.clips = tuple(found or ())
+        """The clips, unless the source is a plain folder or file."""
+        self.title = (self._root.name or url_of(self._root)) if one else "clips"
 
     def __len__(self) -> int:
-        return len(self._names)
+        return len(self._names) or len(self.clips)
 
     @overload
-    def __getitem__(self, index: int) -> Path: ...
+    def __getitem__(self, index: int) -> Path | Clip: ...
     @overload
-    def __getitem__(self, index: slice) -> list[Path]: ...
-    def __getitem__(self, index: int | slice) -> Path | list[Path]:
+    def __getitem__(self, index: slice) -> list[Path | Clip]: ...
+    def __getitem__(self, index: int | slice) -> Path | Clip | list[Path | Clip]:
         if isinstance(index, slice):
-            return [absolute(self._root / name) for name in self._names[index]]
-        return absolute(self._root / self._names[index])
+            return [self[i] for i in range(len(self))[index]]
+        return self.clips[index] if self.clips else absolute(self._root / self._names[index])
 
     def as_named(self, index: int) -> Path:
         """The path as the user gave it."""
-        return self._root / self._names[index]
+        return self.clips[index].name if self.clips else self._root / self._names[index]

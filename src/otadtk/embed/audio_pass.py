@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -54,9 +54,10 @@ class AudioPass:
         left_out = self._check(files, bad)
         order = sorted(records)
         paths = tuple(files.as_named(index) for index in order)
+        clips = tuple(files.clips[index] for index in order) if files.clips else ()
         good = [records[index] for index in order]
         return [
-            self._embedding_set(number, paths, good, left_out)
+            replace(self._embedding_set(number, paths, good, left_out), clips=clips)
             for number in range(len(self.encoders))
         ]
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from otadtk.audio.clip_audit import ClipAudit
+from otadtk.audio.inputs import Clip
 from otadtk.distances.moments import Moments
 from otadtk.files.printable import readable
 from otadtk.files.remote import url_of
@@ -49,6 +50,37 @@ class EmbeddingSet:
     """Where the set comes from, if not from audio by clip vectors."""
     moments: Moments | None = None
     """The mean and the covariance, where nothing else is known: there are no clips and no frames."""
+
+    clips: tuple[Clip, ...] = ()
+    """Where the bytes of each clip are and what is known of it; empty where the files are that."""
+
+    def clip(self, index: int) -> Clip:
+        """A clip: where its bytes are, and which part of them is heard."""
+        return self.clips[index] if self.clips else Clip.of_file(self.files[index])
+
+    def column(self, name: str) -> tuple[str, ...]:
+        """What a manifest says of every clip in that column; empty if it says nothing of any."""
+        values = tuple(clip.columns.get(name, "") for clip in self.clips)
+        return values if any(values) else ()
+
+    def take(self, places: Sequence[int]) -> EmbeddingSet:
+        """The set of the clips at these places, in this order."""
+        frames, counts = self.frames, self.frame_counts
+        if frames is not None and counts:
+            several = self.frames_by_clip()
+            frames = np.concatenate([several[i] for i in places])
+            counts = tuple(counts[i] for i in places)
+        return replace(
+            self,
+            vectors=self.vectors[list(places)],
+            files=tuple(self.files[i] for i in places),
+            audits=tuple(self.audits[i] for i in places),
+            digests=tuple(self.digests[i] for i in places),
+            frames=frames,
+            frame_counts=counts,
+            class_scores=None if self.class_scores is None else self.class_scores[list(places)],
+            clips=tuple(self.clips[i] for i in places) if self.clips else (),
+        )
 
     def __repr__(self) -> str:
         points = "x".join(map(str, np.shape(self.points)))

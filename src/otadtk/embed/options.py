@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from otadtk.audio.inputs import Clip
 from otadtk.embed.store import Kind
 
 OnError = Literal["fail", "skip"]
-Source = str | Path | Sequence[str | Path]
-"""A folder, a file, a URL of either, or a list of files."""
+Source = str | Path | Sequence[str | Path | Clip]
+"""A folder, a file, a glob, a list, a manifest, a shard, a URL of any; or a sequence of clips."""
 
 
 @dataclass(frozen=True)

@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 
 from otadtk.audio.clip_audit import ClipAudit
 from otadtk.audio.decode import AudioReader
+from otadtk.audio.inputs import Clip, opened
 from otadtk.audio.reading import Reading
 from otadtk.embed.store import EmbeddingStore, Kind, StoredClip
 from otadtk.encoders import EncoderSpec
 from otadtk.errors import AudioError
-from otadtk.files.remote import fetched, is_remote
+from otadtk.files.remote import is_remote
 
 PREFETCH_BYTES = 64 << 20
 """Memory for the prefetched files of a batch: 64 clips of 16 s at 16 kHz."""
@@ -65,8 +66,8 @@ class Bad:
 
 
 Part = Opened | Segment | Ended | Bad
-File = Path | tuple[Part, ...]
-"""A file to read, or its prefetched parts."""
+File = Path | Clip | tuple[Part, ...]
+"""A file or clip to read, or its prefetched parts."""
 
 
 @dataclass(frozen=True)
@@ -105,15 +106,19 @@ class FileReader:
                 return None, 0
         return (tuple(parts), size) if parts else (None, 0)
 
-    def _read(self, path: Path) -> Iterator[Part]:
+    def _read(self, file: Path | Clip) -> Iterator[Part]:
+        clip = file if isinstance(file, Clip) else Clip.of_file(file)
         with ExitStack() as stack:
             try:
-                local = stack.enter_context(fetched(path))
-                status, digest = _time_and_size(local), _digest(local)
+                local = stack.enter_context(opened(clip))
+                status, digest = _time_and_size(local), clip.excerpt.key(_digest(local))
+            except AudioError as error:
+                yield Bad(str(error))
+                return
             except OSError as error:
                 of_the_file = isinstance(error, (FileNotFoundError, PermissionError))
                 reason = f"it cannot be read: {error.strerror}"
-                yield Bad(reason, unreachable=is_remote(path) and not of_the_file)
+                yield Bad(reason, unreachable=is_remote(clip.file) and not of_the_file)
                 return
             stored = tuple(self._stored(digest, spec) for spec in self.specs)
             yield Opened(digest, stored)
@@ -123,7 +128,7 @@ class FileReader:
                     at_rate.setdefault((spec.sample_rate, spec.reading), []).append(number)
             try:
                 for (rate, reading), numbers in at_rate.items():
-                    reader = AudioReader(local, rate, reading)
+                    reader = AudioReader(local, rate, reading, clip.excerpt)
                     yield from self._segments(reader, numbers)
                     if _time_and_size(local) != status:
                         raise AudioError("it changed while it was being read")

@@ -7,16 +7,21 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 
-from otadtk.embed import EmbeddingSet
+from otadtk.embed import EmbeddingSet, Source
 from otadtk.engine import Engine, resolve_engine
 from otadtk.errors import UsageError
-from otadtk.evaluation.pairs import PairedDistance, paired_distance, pairs_by_name
+from otadtk.evaluation.pairs import (
+    PairedDistance,
+    groups_of_manifests,
+    paired_distance,
+    pairs_by_name,
+)
 from otadtk.evaluation.written import Written
-from otadtk.metrics import AudioMetric, Measurement, PathLike
+from otadtk.metrics import AudioMetric, Measurement
 from otadtk.metrics.entry import no_limit
 from otadtk.metrics.verdicts import Groups
 from otadtk.statistics.designs import Design, Pairs, Strata
@@ -32,6 +37,9 @@ from otadtk.statistics.resampling import (
     permutation_floor,
     require_at_least,
 )
+
+if TYPE_CHECKING:
+    from otadtk.metrics.base import Clips
 
 logger = logging.getLogger(__name__)
 
@@ -88,7 +96,20 @@ class Statistics:
 
 @dataclass(frozen=True, repr=False)
 class Evaluation(Written):
-    """The score of two sets by one metric, with its statistics."""
+    """The score of two sets by one metric, with its statistics; ``evaluate`` makes it.
+
+    ``measurement`` has what the metric knows beside the score: notes, certificate, and for OTAD the
+    ``diagnostics`` of all clips. ``statistics`` has ``floor``, ``interval``, ``limit``, ``excess`` and
+    ``paired``, each ``None`` if it was not asked for.
+
+    Examples:
+        >>> from otadtk import KAD, evaluate
+        >>> result = evaluate(KAD("logmel"), "real/", "generated/")
+        >>> result.score == result.measurement.score
+        True
+        >>> result.statistics.floor is None
+        True
+    """
 
     metric: AudioMetric
     measurement: Measurement
@@ -232,7 +253,7 @@ def _permutations(floor: Floor) -> str:
     return f"{floor.replicates} permutation{'' if floor.replicates == 1 else 's'}"
 
 
-def embed_once(metrics: Sequence[AudioMetric], source: PathLike) -> list[EmbeddingSet]:
+def embed_once(metrics: Sequence[AudioMetric], source: Source) -> list[EmbeddingSet]:
     """The embedded set for each metric; metrics with the same features use one set."""
     sets: dict[str, EmbeddingSet] = {}
     # those that need class scores first: their sets have the vectors too
@@ -244,9 +265,10 @@ def embed_once(metrics: Sequence[AudioMetric], source: PathLike) -> list[Embeddi
 
 def evaluate(
     metric: AudioMetric,
-    reference: PathLike | EmbeddingSet,
-    evaluated: PathLike | EmbeddingSet,
+    reference: Clips | EmbeddingSet,
+    evaluated: Clips | EmbeddingSet,
     *,
+    sample_rate: int | None = None,
     null: int = 0,
     interval: bool = False,
     limit: bool = False,
@@ -258,20 +280,32 @@ def evaluate(
     seed: int = 0,
     workers: int | None = None,
 ) -> Evaluation:
-    """The metric's score of two folders or embedded sets, with the requested statistics.
+    """The metric's score of two sets of clips, with the requested statistics.
+
+    The sets are embedded already, or what ``AudioMetric.embed`` takes: folders, globs, manifests,
+    shards, lists of files, or with ``sample_rate`` waveforms.
 
     ``null`` permutations give the floor and a p-value, ``interval`` a 95 % interval of the
     expected score at this N and M, ``limit`` the score for infinitely many clips, ``excess`` the
     excess over samples of one distribution. ``fdr`` adds verdicts on single clips (OTAD), of which
     it bounds the expected share of false alarms.
 
-    ``groups`` are those of the reference and of the evaluated clips: permutations stay within them,
-    and verdicts compare a clip with its own group. ``paired`` says that clips of equal names belong
+    ``groups`` are those of the reference and of the evaluated clips (default: the column ``group`` of
+    their manifests): permutations stay within them, and verdicts compare a clip with its own group.
+    ``paired`` says that clips of equal names, or of equal ``pair`` in their manifests, belong
     together: permutations swap partners only. ``design`` is any other design of permutations.
 
-    >>> from otadtk import OTAD, evaluate
-    >>> result = evaluate(OTAD("yamnet"), "real/", "generated/", null=200)  # doctest: +SKIP
-    >>> result.score, result.statistics.floor.p_value  # doctest: +SKIP
+    Raises:
+        UsageError: Statistics that the metric does not have, or too few clips for them.
+        AudioError: Files that cannot be scored; the message names all of them.
+
+    Examples:
+        >>> from otadtk import FAD, evaluate
+        >>> result = evaluate(FAD("logmel"), "real/", "generated/", null=19)
+        >>> 0 < result.statistics.floor.p_value <= 1
+        True
+        >>> result.headline().startswith("FAD: ")
+        True
     """
     request = StatisticsRequest(null, interval, limit, excess, seed)  # checked before any work
     if (null or excess) and not metric.has_floor:
@@ -281,9 +315,10 @@ def evaluate(
     if limit and not metric.has_limit:
         raise UsageError(no_limit(metric.name))
     if not isinstance(reference, EmbeddingSet):
-        reference = metric.embed(reference, workers=workers)
+        reference = metric.embed(reference, sample_rate=sample_rate, workers=workers)
     if not isinstance(evaluated, EmbeddingSet):
-        evaluated = metric.embed(evaluated, workers=workers)
+        evaluated = metric.embed(evaluated, sample_rate=sample_rate, workers=workers)
+    groups = groups if groups is not None else groups_of_manifests(reference, evaluated)
     started = time.perf_counter()
     measurement = metric.measure(reference, evaluated)
     seconds = time.perf_counter() - started

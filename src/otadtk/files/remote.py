@@ -12,7 +12,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from otadtk.errors import UsageError
 
@@ -62,6 +62,40 @@ def read_bytes(path: Path) -> bytes:
     with _as_os_errors(path):
         content: bytes = system.cat_file(name)
     return content
+
+
+def read_range(path: Path, offset: int, size: int) -> bytes:
+    """The bytes of a file from a place on; fewer if it ends before."""
+    if not is_remote(path):
+        with path.open("rb") as file:
+            file.seek(offset)
+            return file.read(size)
+    system, name = _system(path)
+    with _as_os_errors(path):
+        content: bytes = system.cat_file(name, start=offset, end=offset + size)
+    return content
+
+
+@contextmanager
+def open_file(path: Path) -> Iterator[IO[bytes]]:
+    """A file to read from any place; of a remote one only what is read is fetched."""
+    if not is_remote(path):
+        with path.open("rb") as file:
+            yield file
+        return
+    system, name = _system(path)
+    with _as_os_errors(path):
+        remote = system.open(name, "rb")
+    with remote:
+        yield remote
+
+
+def glob_files(pattern: Path) -> list[Path]:
+    """The remote files that match a pattern."""
+    system, name = _system(pattern)
+    with _as_os_errors(pattern):
+        found = system.glob(name)
+    return [Path(system.unstrip_protocol(file)) for file in found]
 
 
 def write_if_absent(path: Path, content: bytes) -> None:

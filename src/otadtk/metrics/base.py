@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, final
+from typing import TYPE_CHECKING, Any, TypedDict, cast, final
 
 from otadtk.device import resolve_device
 from otadtk.encoders import get_spec
@@ -32,13 +32,16 @@ if TYPE_CHECKING:
 
     from otadtk.adapter.card import AdapterCard
     from otadtk.adapter.network import Adapter
+    from otadtk.audio.inputs.waveforms import Waveforms
     from otadtk.audio.reading import Reading
     from otadtk.distances.subsets import SubsetDistance
-    from otadtk.embed import EmbeddingSet, OnError
+    from otadtk.embed import EmbeddingSet, OnError, Source
     from otadtk.encoders import Encoder, EncoderSpec
     from otadtk.engine import Engine
 
     Array = NDArray[np.floating]
+    Clips = Source | Waveforms
+    """What ``AudioMetric.embed`` takes."""
 
 PathLike = str | Path
 
@@ -252,12 +255,28 @@ class AudioMetric(MetricEntry, ABC):
         return self.spec.dim
 
     @final
-    def embed(self, place: PathLike, *, workers: int | None = None) -> EmbeddingSet:
-        """The embeddings of a place: audio (from the store where it has it), arrays, a pack."""
-        return replace(self.embedder, engine=resolve_engine(self.engine, workers)).load(place)
+    def embed(
+        self,
+        place: Clips,
+        *,
+        sample_rate: int | None = None,
+        workers: int | None = None,
+    ) -> EmbeddingSet:
+        """The embeddings of a place: audio (from the store where it has it), arrays, a pack.
+
+        A place is a folder, a file, a glob, a list ``@files.txt``, a manifest, a shard, or a list of
+        files. With ``sample_rate`` it is waveforms: a list or array of ``(samples,)`` or
+        ``(channels, samples)``.
+        """
+        if sample_rate is not None:
+            from otadtk.audio.inputs.waveforms import waveform_clips
+
+            place = waveform_clips(cast("Waveforms", place), sample_rate)
+        embedder = replace(self.embedder, engine=resolve_engine(self.engine, workers))
+        return embedder.load(cast("Source", place))
 
     @final
-    def cache_embeddings(self, audio_dir: PathLike, *, workers: int | None = None) -> list[Path]:
+    def cache_embeddings(self, audio_dir: Source, *, workers: int | None = None) -> list[Path]:
         """Embed a folder into the store; gives the store's files in the order of the clips."""
         embedded = self.embed(audio_dir, workers=workers)
         store, kind = self.embedder.store, self.embedder.options.kind
@@ -265,10 +284,28 @@ class AudioMetric(MetricEntry, ABC):
         return [store.path(digest, fingerprint, kind) for digest in embedded.digests]
 
     @final
-    def score(self, ref: PathLike, eval: PathLike, *, workers: int | None = None) -> Score:
-        """The distance of the evaluated clips from the reference clips."""
-        reference = self.embed(ref, workers=workers)
-        evaluated = self.embed(eval, workers=workers)
+    def score(
+        self,
+        ref: Clips,
+        eval: Clips,
+        *,
+        sample_rate: int | None = None,
+        workers: int | None = None,
+    ) -> Score:
+        """The distance of the evaluated clips from the reference clips; ``embed`` says what these are.
+
+        Raises:
+            UsageError: A folder without clips, or too few of them.
+            AudioError: Files that cannot be scored; the message names all of them.
+            WeightsError: The weights of the encoder are missing or damaged.
+
+        Examples:
+            >>> from otadtk import OTAD
+            >>> OTAD("logmel").score("real/", "generated/*.wav") > 0
+            True
+        """
+        reference = self.embed(ref, sample_rate=sample_rate, workers=workers)
+        evaluated = self.embed(eval, sample_rate=sample_rate, workers=workers)
         return Score(
             self.compare_sets(reference, evaluated),
             metric=self.label,

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from otadtk.distances.transport.result import Coupling, DivergenceKind, EpsilonScale
     from otadtk.embed import EmbeddingSet
     from otadtk.encoders import EncoderSpec
-    from otadtk.metrics.base import Array
+    from otadtk.metrics.base import Array, Clips
     from otadtk.metrics.diagnostics import OTADDiagnostics
 
 logger = logging.getLogger(__name__)
@@ -50,16 +50,30 @@ class IndividualResult:
 class OTAD(AudioMetric):
     """The Optimal Transport Audio Distance (Eq. 6) and the cost of each clip (Eq. 7).
 
-    ``variant`` chooses the ground metric: "raw" embeddings, or the "agnostic", "native" or
-    "artifact" adapter of the encoder. Without it: agnostic where that adapter is known and is
-    marked as the default, otherwise raw; ``variant`` then says which. ``card`` describes the
-    adapter.
+    OTAD = ⟨T_xy, C_xy⟩ − ½⟨T_xx, C_xx⟩ − ½⟨T_yy, C_yy⟩ with C_ij = ‖g(x_i) − g(y_j)‖², the plans T of
+    entropic transport at ε, and the adapter g. Its unit is that of the vectors, squared.
+
+    ``variant`` chooses the ground metric: "raw" embeddings, or an adapter of the encoder by its
+    name. Without it: the adapter that is installed or marked as the default of the encoder, otherwise
+    raw; the attribute ``variant`` then says which. ``card`` describes the adapter.
 
     ``epsilon`` is absolute, or with ``epsilon_scale`` a multiple of the mean or median cost; the
     other choices of the solver are those of ``TransportSettings``.
 
     ``compat="otadtk-0.1.2"`` reproduces what that package computes: its arithmetic, its adapters,
     and the networks that it really runs under the names "audiomae" and "beats".
+
+    Raises:
+        UsageError: A value or a combination of options that makes no sense.
+        AdapterError: The variant is not there, or was trained on other features.
+
+    Examples:
+        >>> from otadtk import OTAD
+        >>> metric = OTAD("logmel", epsilon=1.0, epsilon_scale="median_cost")
+        >>> metric.score("real/", "generated/") > 0
+        True
+        >>> metric.variant
+        'raw'
     """
 
     name = "OTAD"
@@ -214,11 +228,22 @@ class OTAD(AudioMetric):
         return volume_summary(self.adapter, torch.as_tensor(embeddings))
 
     def diagnose(
-        self, ref: PathLike, eval: PathLike, *, workers: int | None = None
+        self,
+        ref: Clips,
+        eval: Clips,
+        *,
+        sample_rate: int | None = None,
+        workers: int | None = None,
     ) -> OTADDiagnostics:
-        """The score and the transport cost of every evaluated clip."""
-        reference = self.embed(ref, workers=workers)
-        return self.diagnose_embedded(reference, self.embed(eval, workers=workers))
+        """The score and the transport cost of every evaluated clip; ``embed`` says what these are.
+
+        Raises:
+            AudioError: Files that cannot be scored; the message names all of them.
+            WeightsError: The weights of the encoder are missing or damaged.
+        """
+        reference = self.embed(ref, sample_rate=sample_rate, workers=workers)
+        evaluated = self.embed(eval, sample_rate=sample_rate, workers=workers)
+        return self.diagnose_embedded(reference, evaluated)
 
     def diagnose_embedded(
         self, reference: EmbeddingSet, evaluated: EmbeddingSet
@@ -257,14 +282,15 @@ class OTAD(AudioMetric):
 
     def score_individual(
         self,
-        ref: PathLike,
-        eval: PathLike,
+        ref: Clips,
+        eval: Clips,
         *,
         csv: PathLike | None = None,
+        sample_rate: int | None = None,
         workers: int | None = None,
     ) -> list[IndividualResult]:
         """Every evaluated clip with its cost, best first; also written to ``csv`` if given."""
-        diagnostics = self.diagnose(ref, eval, workers=workers)
+        diagnostics = self.diagnose(ref, eval, sample_rate=sample_rate, workers=workers)
         if csv is not None:
             diagnostics.to_csv(csv, ascending=True)
         order = diagnostics.cj.argsort(kind="stable")

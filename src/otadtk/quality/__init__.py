@@ -9,6 +9,6 @@ These are columns beside the costs of clips. No distance uses them.
 
 from __future__ import annotations
 
-from otadtk.quality.measures import MEASURES, parse_measures, rate_files
+from otadtk.quality.measures import MEASURES, parse_measures, rate_clips
 
-__all__ = ["MEASURES", "parse_measures", "rate_files"]
+__all__ = ["MEASURES", "parse_measures", "rate_clips"]

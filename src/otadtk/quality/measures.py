@@ -1,10 +1,9 @@
-"""The measures of speech quality by name, and the ratings of files."""
+"""The measures of speech quality by name, and the ratings of clips."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from otadtk.errors import AudioError, UsageError
@@ -13,6 +12,8 @@ if TYPE_CHECKING:
     import numpy as np
     import torch
     from numpy.typing import NDArray
+
+    from otadtk.audio.inputs import Clip
 
 SAMPLE_RATE = 16_000
 """All measures hear 16 kHz."""
@@ -40,21 +41,24 @@ def parse_measures(text: str) -> tuple[str, ...]:
     return names
 
 
-def rate_files(
-    names: Sequence[str], files: Sequence[Path], device: torch.device
+def rate_clips(
+    names: Sequence[str], clips: Sequence[Clip], device: torch.device
 ) -> dict[str, list[float]]:
-    """The ratings of audio files, column by column, each in the order of the files."""
+    """The ratings of clips, column by column, each in the order of the clips."""
     import numpy as np
 
     from otadtk.audio.decode import AudioReader
+    from otadtk.audio.inputs import opened
 
     raters = {name: import_module(f"otadtk.quality.{name}").load(device) for name in names}
     columns: dict[str, list[float]] = {column: [] for name in names for column in MEASURES[name]}
-    for file in files:
+    for clip in clips:
         try:
-            waveform = np.concatenate(list(AudioReader(file, SAMPLE_RATE)))
+            with opened(clip) as path:
+                reader = AudioReader(path, SAMPLE_RATE, excerpt=clip.excerpt)
+                waveform = np.concatenate(list(reader))
         except AudioError as error:
-            raise AudioError(f"{file} has no speech quality: {error}.") from error
+            raise AudioError(f"{clip.name} has no speech quality: {error}.") from error
         for name, rate in raters.items():
             for column, value in zip(MEASURES[name], rate(waveform), strict=True):
                 columns[column].append(float(value))

@@ -158,8 +158,7 @@ def _shares(side: _Side, j: int) -> NDArray[np.float64] | None:
 def _groups(sides: Sequence[_Side], table: str | Path | None) -> list[SystemGroups]:
     """Mean cost by group and system, for every grouping that all systems have."""
     groupings = [
-        find_groupings(table, side.evidence.evaluated.files, side.evidence.reference.files)
-        for side in sides
+        find_groupings(table, side.evidence.evaluated, side.evidence.reference) for side in sides
     ]
     found = []
     for several in zip(*groupings, strict=False):

@@ -17,7 +17,7 @@ from otadtk.report.detection import Detection, detection
 from otadtk.report.groups import GroupTable, group_tables
 from otadtk.report.summary import Summary, audit_evidence, summarise
 from otadtk.report.template import PageOptions
-from otadtk.report.user_csv import Grouping, find_groupings, read_labels
+from otadtk.report.user_csv import Grouping, find_groupings, find_labels
 from otadtk.statistics.resampling import Floor, Interval, Limit
 
 
@@ -81,9 +81,8 @@ def gather_content(
     evidence = diagnostics.evidence
     if evidence is None:
         raise UsageError("These diagnostics hold no embeddings, so there is nothing to show.")
-    files = evidence.evaluated.files
-    labels = read_labels(Path(options.labels), files) if options.labels is not None else ()
-    groupings = find_groupings(options.groups, files, evidence.reference.files)
+    labels = find_labels(options.labels, evidence.evaluated)
+    groupings = find_groupings(options.groups, evidence.evaluated, evidence.reference)
     table = clip_table(diagnostics, evidence)
     with ThreadPoolExecutor(1) as background:  # sounds are encoded while groups are scored
         details = background.submit(

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from otadtk.embed import EmbeddingSet
 from otadtk.errors import UsageError
 from otadtk.files.names import clips_by_name, common_root, relative_name
 
@@ -33,7 +34,7 @@ def read_labels(path: Path, files: Sequence[Path]) -> tuple[str, ...]:
         raise UsageError(f"{path} needs two columns: the file and its label.")
     found = _match(columns, files, must_exist=True)
     labels = tuple(found[i][0] if i in found else "" for i in range(len(files)))
-    labels = tuple("" if label.lower() in _CLEAN else label for label in labels)
+    labels = tuple("" if clean(label) else label for label in labels)
     bad = sum(label != "" for label in labels)
     if bad in (0, len(labels)):
         raise UsageError(
@@ -71,12 +72,37 @@ def read_groups(path: Path, evaluated: Sequence[Path], reference: Sequence[Path]
 
 
 def find_groupings(
-    table: str | Path | None, evaluated: Sequence[Path], reference: Sequence[Path]
+    table: str | Path | None, evaluated: EmbeddingSet, reference: EmbeddingSet
 ) -> list[Grouping]:
-    """The groupings of a CSV file, or by folder without one."""
-    if table is None:
-        return groups_by_folder(evaluated, reference)
-    return read_groups(Path(table), evaluated, reference)
+    """The groupings of a CSV file, or of the manifests of the clips, or else by folder."""
+    found = known_groupings(table, evaluated, reference)
+    return found or groups_by_folder(evaluated.files, reference.files)
+
+
+def known_groupings(
+    table: str | Path | None, evaluated: EmbeddingSet, reference: EmbeddingSet
+) -> list[Grouping]:
+    """The groupings of a CSV file, or without one of the column ``group`` of the manifests."""
+    if table is not None:
+        return read_groups(Path(table), evaluated.files, reference.files)
+    groups, others = evaluated.column("group"), reference.column("group")
+    if not groups:
+        return []
+    named = tuple(group or "(none)" for group in groups)
+    return [Grouping("group", named, others if all(others) else ())]
+
+
+def find_labels(table: str | Path | None, evaluated: EmbeddingSet) -> tuple[str, ...]:
+    """The kind of fault of every clip by a CSV file or the column ``label``; empty without either."""
+    if table is not None:
+        return read_labels(Path(table), evaluated.files)
+    labels = tuple("" if clean(label) else label for label in evaluated.column("label"))
+    return labels if any(labels) and not all(labels) else ()
+
+
+def clean(label: str) -> bool:
+    """Whether a label marks a good clip."""
+    return label.lower() in _CLEAN
 
 
 def groups_by_folder(evaluated: Sequence[Path], reference: Sequence[Path]) -> list[Grouping]:

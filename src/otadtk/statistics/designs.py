@@ -7,6 +7,7 @@ exact if its design only makes exchanges that the way the clips were collected a
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -104,11 +105,14 @@ class Pairs(Design):
 
 
 def pair_by_name(reference: Sequence[str], evaluated: Sequence[str]) -> tuple[tuple[int, int], ...]:
-    """Places in the pool of reference and evaluated clips of equal names, which must be unique."""
+    """Places in the pool of reference and evaluated clips of equal names, which must be unique.
+
+    Clips without a name are in no pair.
+    """
     for side, names in (("reference", reference), ("evaluated", evaluated)):
-        if len(set(names)) < len(names):
-            twice = next(name for name in names if list(names).count(name) > 1)
-            raise UsageError(f"Pairs by name need unique names; the {side} has {twice} twice.")
-    places = {name: i for i, name in enumerate(reference)}
+        twice = [name for name, times in Counter(names).items() if name and times > 1]
+        if twice:
+            raise UsageError(f"Pairs by name need unique names; the {side} has {twice[0]} twice.")
+    places = {name: i for i, name in enumerate(reference) if name}
     n = len(reference)
     return tuple((places[name], n + j) for j, name in enumerate(evaluated) if name in places)

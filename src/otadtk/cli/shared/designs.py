@@ -105,13 +105,14 @@ def choose_design(
 def known_groups(
     groups: Path | None, reference: EmbeddingSet, evaluated: EmbeddingSet
 ) -> Groups | None:
-    """The groups of --groups, if it names those of all clips of both sides."""
-    from otadtk.report.user_csv import read_groups
+    """The groups of --groups or of the manifests, if they name those of all clips of both sides."""
+    from otadtk.report.user_csv import known_groupings
 
-    if groups is None or reference.moments_only:
+    if reference.moments_only or evaluated.moments_only:
         return None
-    grouping = read_groups(groups, evaluated.files, reference.files)[0]
-    return (grouping.reference, grouping.evaluated) if grouping.reference else None
+    for grouping in known_groupings(groups, evaluated, reference)[:1]:
+        return (grouping.reference, grouping.evaluated) if grouping.reference else None
+    return None
 
 
 def _folders(reference: EmbeddingSet, evaluated: EmbeddingSet) -> Groups | None:

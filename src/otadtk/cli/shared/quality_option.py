@@ -48,15 +48,17 @@ def with_quality(evaluation: Evaluation, options: argparse.Namespace) -> Evaluat
         return evaluation
     import torch
 
-    from otadtk.quality import parse_measures, rate_files
+    from otadtk.quality import parse_measures, rate_clips
 
     for side in (evaluation.reference, evaluation.evaluated):
         if any(audit is None for audit in side.audits):
             raise UsageError("--quality needs audio on both sides, not embeddings.")
     measures = parse_measures(options.quality)
     device = torch.device("cpu")
-    rated = rate_files(measures, evaluation.evaluated.files, device)
-    reference = rate_files(measures, evaluation.reference.files, device)
+    rated, reference = (
+        rate_clips(measures, [side.clip(i) for i in range(len(side.files))], device)
+        for side in (evaluation.evaluated, evaluation.reference)
+    )
     if options.json != "-":
         for name, column in rated.items():
             before, after = statistics.fmean(reference[name]), statistics.fmean(column)

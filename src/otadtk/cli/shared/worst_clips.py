@@ -70,14 +70,14 @@ def _print_table(diagnostics: OTADDiagnostics, count: int, *, only_bad: bool) ->
         print("      Silent clips come first, whatever they cost; # is the rank by cost.")
 
 
-def print_detection(evaluation: Evaluation, labels: Path) -> None:
+def print_detection(evaluation: Evaluation, labels: Path | None) -> None:
     """Print precision and recall of the verdicts against the clips that are known to be bad."""
-    from otadtk.report.user_csv import read_labels
+    from otadtk.report.user_csv import find_labels
 
-    known = read_labels(labels, evaluation.evaluated.files)
+    known = find_labels(labels, evaluation.evaluated)
     diagnostics = evaluation.measurement.diagnostics
     found = _verdicts(diagnostics) if diagnostics is not None else None
-    if found is None:
+    if found is None or not known:
         return
     hits = sum(bool(label) and bool(bad) for label, bad in zip(known, found.bad, strict=True))
     called, bad = int(found.bad.sum()), sum(label != "" for label in known)
@@ -124,7 +124,7 @@ def _labels(diagnostics: OTADDiagnostics, order: list[int]) -> list[list[str]]:
         clips = evidence.evaluated
         known = labeller.available and clips.audits[j] is not None
         try:
-            labels = labeller.labels(ClipFile(clips.files[j], clips.digests[j])) if known else []
+            labels = labeller.labels(ClipFile(clips.clip(j), clips.digests[j])) if known else []
         except (AudioError, OSError):
             labels = []
         found.append([name for name, _ in labels])

@@ -8,14 +8,14 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
+from otadtk.audio.inputs.parquet import load_pyarrow
 from otadtk.embed.embedding_set import EmbeddingSet
 from otadtk.embed.formats.precomputed import check_vectors, columns_for, precomputed_set
 from otadtk.encoders import EncoderSpec
-from otadtk.errors import AudioError, UsageError
+from otadtk.errors import AudioError
 
 _EMBEDDING, _FILE, _DIGEST = "embedding", "file", "digest"
 _MODEL, _ENCODER = b"otadtk.model", b"otadtk.encoder"
@@ -23,12 +23,13 @@ _MODEL, _ENCODER = b"otadtk.model", b"otadtk.encoder"
 
 def read_parquet(path: Path, spec: EncoderSpec, frames: str | None) -> EmbeddingSet:
     """The set in a table, a row for each clip."""
-    pyarrow, parquet = _pyarrow()
+    pyarrow, parquet = load_pyarrow()
     try:
         table = parquet.read_table(path)
         if _EMBEDDING not in table.column_names:
             raise AudioError(
-                f"{path} has no column {_EMBEDDING!r}; it has: {', '.join(table.column_names)}."
+                f"{path} has neither a column {_EMBEDDING!r} nor one of audio ({{bytes, path}}); it "
+                f"has: {', '.join(table.column_names)}."
             )
         column_type = table.column(_EMBEDDING).type
         values = getattr(column_type, "value_type", column_type)
@@ -57,7 +58,7 @@ def read_parquet(path: Path, spec: EncoderSpec, frames: str | None) -> Embedding
 
 def parquet_bytes(embedded: EmbeddingSet, names: Sequence[str], spec: EncoderSpec) -> bytes:
     """The Parquet file of a set."""
-    pyarrow, parquet = _pyarrow()
+    pyarrow, parquet = load_pyarrow()
     texts = [name.encode("utf-8", "backslashreplace").decode() for name in names]
     columns = {_FILE: texts, _DIGEST: embedded.digests, _EMBEDDING: list(embedded.vectors)}
     table = pyarrow.table(columns)
@@ -65,14 +66,3 @@ def parquet_bytes(embedded: EmbeddingSet, names: Sequence[str], spec: EncoderSpe
     content = io.BytesIO()
     parquet.write_table(table.replace_schema_metadata(about), content)
     return content.getvalue()
-
-
-def _pyarrow() -> tuple[Any, Any]:
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError as error:
-        raise UsageError(
-            'Parquet files need pyarrow, which is not installed: pip install "otadtk-audio[parquet]".'
-        ) from error
-    return pyarrow, parquet

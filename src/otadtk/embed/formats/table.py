@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from otadtk.audio.find import holds_audio
+from otadtk.audio.inputs.parquet import holds_clips
 from otadtk.embed.embedding_set import EmbeddingSet
 from otadtk.embed.formats.array_folder import read_array_folder
 from otadtk.embed.formats.npy import npy_bytes, read_npy_file
@@ -40,7 +41,9 @@ def holds_embeddings(path: Path) -> bool:
     """Whether a file, or a folder without audio, is one of embeddings."""
     if path.is_dir():
         return any(path.rglob("*.npy")) and not holds_audio(path)
-    return path.is_file() and path.suffix.lower() in FORMATS
+    if not path.is_file() or path.suffix.lower() not in FORMATS:
+        return False
+    return path.suffix.lower() != ".parquet" or not holds_clips(path)
 
 
 def read_embeddings(path: Path, spec: EncoderSpec, frames: str | None) -> EmbeddingSet:
@@ -54,11 +57,15 @@ def export_set(embedded: EmbeddingSet, source: Path, path: Path, spec: EncoderSp
     """Write the set of a source to ``path``; the names of the clips are relative to the source."""
     check_export(path)
     root = source if source.is_dir() else source.parent
-    names = [str(file.relative_to(root)) for file in embedded.files]
+    names = [str(_below(file, root)) for file in embedded.files]
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as file:
         file.write(FORMATS[path.suffix.lower()].content(embedded, names, spec))
     return path
+
+
+def _below(file: Path, root: Path) -> Path:
+    return file.relative_to(root) if file.is_relative_to(root) else file
 
 
 def check_export(path: Path) -> None:

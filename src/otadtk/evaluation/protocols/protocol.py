@@ -21,7 +21,11 @@ SUFFIX = ".ini"
 _FACTS = ("title", "version", "tool", "pairing", "quirks")
 _OWN = ("metric", "model", "frames", "variant")
 _TRUE, _FALSE = ("yes", "true", "on", "1"), ("no", "false", "off", "0")
-_WORDS = {"channels": ("mean", "first"), "resampler": ("soxr", "sinc")}
+_WORDS = {
+    "channels": ("mean", "first", "both"),
+    "resampler": ("soxr", "sinc", "kaiser"),
+    "peak_of": ("file", "resampled"),
+}
 
 
 @dataclass(frozen=True)
@@ -147,6 +151,8 @@ def _result(
         if option.choices is not None and parsed[key] not in option.choices:
             raise UsageError(f"{where}: {key} must be one of {', '.join(option.choices)}.")
     audio = {key: value for key, value in {**shared, **given}.items() if key in _AUDIO}
+    if audio.get("channels") == "both" and given.get("frames") != "stable-audio-metrics":
+        raise UsageError(f"{where}: channels = both needs frames = stable-audio-metrics.")
     return Result(
         section,
         given["metric"],

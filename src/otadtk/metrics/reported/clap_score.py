@@ -7,11 +7,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
+from otadtk.audio.inputs import may_have_columns
 from otadtk.encoders import get_spec
 from otadtk.encoders.networks.clap import SPEC as CLAP_SPEC
 from otadtk.errors import UsageError
 from otadtk.metrics.base import AudioMetric, MetricOptions, PathLike
-from otadtk.metrics.entry import Measurement, Option
+from otadtk.metrics.entry import Measurement, Option, some_of
 from otadtk.metrics.reported.pairing import read_column
 
 if TYPE_CHECKING:
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
     from otadtk.encoders import EncoderSpec
     from otadtk.encoders.networks.clap.text import ClapText
     from otadtk.metrics.base import Array
+
+NEEDS_CAPTIONS = (
+    "The CLAP score needs captions: --captions CSV with file,caption, or a manifest with a column "
+    "'caption' as the evaluated clips."
+)
 
 
 @final
@@ -41,7 +47,8 @@ class ClapScore(AudioMetric):
     options = (
         Option(
             "captions",
-            help="a CSV of file,caption with the caption of every evaluated clip",
+            help="a CSV of file,caption with the caption of every evaluated clip (default: the column "
+            "caption of the manifest)",
             parse=Path,
             metavar="CSV",
         ),
@@ -78,9 +85,10 @@ class ClapScore(AudioMetric):
 
     @classmethod
     def check_options(cls, given: Mapping[str, Any]) -> None:
-        """Nothing can be scored without captions."""
-        if "captions" not in given:
-            raise UsageError("The CLAP score needs captions: --captions CSV, with file,caption.")
+        """Nothing can be scored without captions: of a table, or of the evaluated clips themselves."""
+        sources = [given["eval"]] if "eval" in given else given.get("inputs", [])
+        if "captions" not in given and not any(may_have_columns(Path(place)) for place in sources):
+            raise UsageError(NEEDS_CAPTIONS)
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -137,13 +145,19 @@ class ClapScore(AudioMetric):
         )
 
     def _measured(self, side: EmbeddingSet) -> tuple[list[str], NDArray[np.float64]]:
-        captions = self._captions_of(side.files)
+        captions = self._captions_of(side)
         return captions, _cosines(self.encode_captions(captions), side.vectors)
 
-    def _captions_of(self, files: Sequence[Path]) -> list[str]:
-        """The caption of each clip, in order."""
+    def _captions_of(self, side: EmbeddingSet) -> list[str]:
+        """The caption of each clip, in order: from the table, or else from the clips' manifest."""
+        files, told = side.files, side.column("caption")
         if self._table is None:
-            raise UsageError("The CLAP score needs captions: a CSV of file,caption.")
+            if not told:
+                raise UsageError(NEEDS_CAPTIONS)
+            silent = [str(f) for f, caption in zip(files, told, strict=True) if not caption]
+            if silent:
+                raise UsageError(f"There is no caption for {some_of(silent)}.")
+            return list(told)
         return read_column(self._table, "caption", files)
 
     def _find_spec(self, model: str) -> EncoderSpec:

@@ -38,7 +38,7 @@ def pair_sets(
     if table is not None:
         found = _by_table(Path(table), reference.files, evaluated.files)
     else:
-        found = _by_name(reference.files, evaluated.files)
+        found = _by_key(*pair_keys(reference, evaluated))
     if not found:
         raise UsageError(
             f"{metric} compares clips that belong together, and no names of the two sets are equal: "
@@ -49,15 +49,26 @@ def pair_sets(
     return Pairing(tuple(found[j] for j in places), tuple(places), alone)
 
 
-def _by_name(reference: Sequence[Path], evaluated: Sequence[Path]) -> dict[int, int]:
-    """The reference clip of each evaluated one: equal names below the folder of each side."""
-    names = [names_below(side) for side in (reference, evaluated)]
-    for side, title in zip(names, ("reference", "evaluated"), strict=True):
-        name, times = Counter(side).most_common(1)[0]
+def pair_keys(reference: EmbeddingSet, evaluated: EmbeddingSet) -> tuple[list[str], list[str]]:
+    """What clips that belong together have in common, for each clip of both sides; "" for nothing.
+
+    That is the column ``pair`` of the manifests if both sides have it, or else the name below the
+    folder of each side.
+    """
+    known = reference.column("pair"), evaluated.column("pair")
+    if known[0] and known[1]:
+        return list(known[0]), list(known[1])
+    return names_below(reference.files), names_below(evaluated.files)
+
+
+def _by_key(reference: Sequence[str], evaluated: Sequence[str]) -> dict[int, int]:
+    """The reference clip of each evaluated one with the same key."""
+    for side, title in ((reference, "reference"), (evaluated, "evaluated")):
+        name, times = Counter(key for key in side if key).most_common(1)[0]
         if times > 1:
             raise UsageError(f"{times} {title} clips have the name {name!r}: pairs are unclear.")
-    place = {name: i for i, name in enumerate(names[0])}
-    return {j: place[name] for j, name in enumerate(names[1]) if name in place}
+    place = {name: i for i, name in enumerate(reference) if name}
+    return {j: place[name] for j, name in enumerate(evaluated) if name in place}
 
 
 def names_below(files: Sequence[Path]) -> list[str]:

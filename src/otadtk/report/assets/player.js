@@ -66,7 +66,9 @@ function once(target, name) {
 for (const name of ["play", "pause", "ended"]) audio.addEventListener(name, () => signals.send("play"));
 audio.addEventListener("error", () => { if (player.key !== null) player.fail(); });
 
-const canPlay = (key) => data.audio.mode !== "none" && folderOf(key) !== null;
+const hasSound = (key) => data.audio.mode !== "none" && folderOf(key) !== null;
+/** A clip inside another file has no path: it plays only if its sound is in the page. */
+const canPlay = (key) => hasSound(key) && (pathOf(key) !== "" || $(`sound-${key}`) !== null);
 
 /** A round button that plays or pauses a clip and shows which. */
 function playButton(key, { small = false } = {}) {

@@ -54,7 +54,7 @@ function render() {
 
 const mostCost = Math.log1p(evaluated.relative.reduce((most, value) => Math.max(most, value ?? 0), 1));
 $("table").classList.toggle("bare", Object.keys(details).length === 0);
-$("table").classList.toggle("mute", !canPlay("e0"));
+$("table").classList.toggle("mute", !hasSound("e0"));
 
 function costMeter(value) {
   const bar = make("i");

@@ -40,8 +40,8 @@ class Wanted:
 
     @property
     def file(self) -> ClipFile:
-        """Its audio file."""
-        return ClipFile(self.embedded.files[self.index], self.embedded.digests[self.index])
+        """Its audio and its hash."""
+        return ClipFile(self.embedded.clip(self.index), self.embedded.digests[self.index])
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +105,7 @@ def describe_clips(
         if audit is None:  # embeddings without audio
             return None
         try:
-            sound = read_sound(file.path, audit.sample_rate)
+            sound = read_sound(file.clip, audit.sample_rate, evidence.encoder.spec.reading)
             drawn = sketch(sound)
             labels = labeller.labels(file) if labelled else []
             strip = _strip(clip, drawn, evidence, reference)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from otadtk import weights
 from otadtk.audio.decode import AudioReader
+from otadtk.audio.inputs import Clip, opened
 from otadtk.embed import LazyEncoder
 from otadtk.embed.store import EmbeddingStore, StoredClip
 from otadtk.encoders import get_spec
@@ -31,9 +31,9 @@ _LEAST_SCORE = 0.05
 
 @dataclass(frozen=True)
 class ClipFile:
-    """An audio file and the hash of its bytes."""
+    """A clip and its hash."""
 
-    path: Path
+    clip: Clip
     digest: str
 
 
@@ -46,8 +46,9 @@ def frames_of(clip: ClipFile, encoder: LazyEncoder, store: EmbeddingStore) -> Ar
     stored = store.get(clip.digest, spec.fingerprint, "timeline")
     if stored is not None and stored.values.ndim == 2 and stored.values.shape[1] == spec.dim:
         return stored.values
-    reader = AudioReader(clip.path, spec.sample_rate)
-    segments = [torch.from_numpy(np.ascontiguousarray(s)) for s in split(reader, spec)]
+    with opened(clip.clip) as path:
+        reader = AudioReader(path, spec.sample_rate, spec.reading, clip.clip.excerpt)
+        segments = [torch.from_numpy(np.ascontiguousarray(s)) for s in split(reader, spec)]
     frames = join(encoder.get().encode_segments(segments)).frames.cpu().float().numpy()
     store.put(clip.digest, spec.fingerprint, StoredClip(frames, reader.audit), "timeline")
     return frames

@@ -6,13 +6,14 @@ import base64
 import io
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from otadtk.audio.clip_audit import SILENCE_PEAK
 from otadtk.audio.decode import AudioReader
+from otadtk.audio.inputs import Clip, opened
+from otadtk.audio.reading import Reading
 
 Samples = NDArray[np.float32]
 Grid = NDArray[np.uint8]
@@ -65,14 +66,15 @@ class Sound:
     """Whether that is the whole clip."""
 
 
-def read_sound(path: Path, sample_rate: int) -> Sound:
-    """The sound of an audio file as mono at its own ``sample_rate``."""
+def read_sound(clip: Clip, sample_rate: int, reading: Reading | None = None) -> Sound:
+    """The sound of a clip as mono at its own ``sample_rate``, as an encoder hears it."""
     blocks, held, most = [], 0, int(LONGEST_SECONDS * sample_rate)
-    for block in AudioReader(path, sample_rate):
-        blocks.append(block)
-        held += len(block)
-        if held > most:
-            break
+    with opened(clip) as path:
+        for block in AudioReader(path, sample_rate, reading, clip.excerpt):
+            blocks.append(block)
+            held += len(block)
+            if held > most:
+                break
     return Sound(np.concatenate(blocks)[:most], sample_rate, held <= most)
 
 

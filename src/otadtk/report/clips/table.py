@@ -10,9 +10,11 @@ from urllib.parse import quote
 import numpy as np
 from numpy.typing import NDArray
 
+from otadtk.audio.inputs import Clip
 from otadtk.embed import EmbeddingSet
 from otadtk.files.names import common_root, relative_name
 from otadtk.files.printable import readable
+from otadtk.files.remote import absolute
 from otadtk.metrics.diagnostics import Evidence, OTADDiagnostics
 from otadtk.report.threads import in_threads
 
@@ -37,7 +39,8 @@ class ClipSet:
 
     names: list[str]
     links: dict[int, str]
-    """Quoted paths below the root of the clips whose shown name is not their real one."""
+    """Quoted paths below the root of the clips whose shown name is not their real one; empty for a
+    clip inside another file, which no link reaches."""
     root: Path
     points: NDArray[np.float32]
     """Clip vectors in the space of the metric."""
@@ -55,6 +58,11 @@ class ClipSet:
             for i, (path, name) in enumerate(zip(paths, names, strict=True))
             if path != name
         }
+        links |= {
+            i: _link(clip, root)
+            for i, clip in enumerate(embedded.clips)
+            if clip.member is not None or not clip.excerpt.whole
+        }
         audible = any(audit is not None for audit in embedded.audits)
         points = evidence.ground.adapt_vectors(embedded.vectors)
         return cls(names, links, root, points, audible)
@@ -65,6 +73,15 @@ class ClipSet:
             return None
         relative = os.path.relpath(self.root, page.parent)
         return quote(os.fsencode(Path(relative).as_posix())) + "/"
+
+
+def _link(clip: Clip, root: Path) -> str:
+    """The file of an excerpt, with the times that a browser plays; empty inside another file."""
+    if clip.member is not None:
+        return ""
+    path = os.path.relpath(clip.file, absolute(root))
+    times = clip.excerpt.describe().partition("&")[0]
+    return quote(os.fsencode(path)) + (f"#{times}" if times.startswith("t=") else "")
 
 
 @dataclass(frozen=True, eq=False)

@@ -140,7 +140,7 @@ class _Sounds:
         if audit is None or self._left <= 0:
             return ""
         try:
-            sound = read_sound(clips.files[index], audit.sample_rate)
+            sound = read_sound(clips.clip(index), audit.sample_rate)
         except (AudioError, OSError):  # the file was deleted or changed
             return ""
         most = int(PLAYED_SECONDS * sound.sample_rate)
