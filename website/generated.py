@@ -90,11 +90,15 @@ def _object(title: str, part: dict[str, Any]) -> list[str]:
         return []
     required = set(part.get("required", ()))
     lines = [f"## {title}", "", part.get("description", ""), ""]
-    lines += ["| field | type | always there | meaning |", "|---|---|---|---|"]
-    for name, field in part["properties"].items():
-        always = "yes" if name in required else "no"
-        words = field.get("description", "").replace("|", "\\|")
-        lines.append(f"| `{name}` | {_kind(field)} | {always} | {words} |")
+    fields = part["properties"]
+    described = any("description" in field for field in fields.values())
+    titles = ["field", "type", "always there", *(["meaning"] if described else [])]
+    lines += [f"| {' | '.join(titles)} |", "|---" * len(titles) + "|"]
+    for name, field in fields.items():
+        cells = [f"`{name}`", _kind(field), "yes" if name in required else "no"]
+        if described:
+            cells.append(field.get("description", "").replace("|", "\\|"))
+        lines.append(f"| {' | '.join(cells)} |")
     return [*lines, ""]
 
 
