@@ -10,6 +10,7 @@ from otadtk import errors
 from otadtk.cli.shared.execute import EXIT_CODES
 from otadtk.documents.schema import document_schema
 from otadtk.evaluation.protocols.protocol import load_protocol, protocol_names
+from website.commands import parsers
 
 MEANING = {
     "0": "done",
@@ -29,13 +30,22 @@ def exit_codes_page() -> str:
         "| code | meaning | in Python |",
         "|---|---|---|",
     ]
-    listed = EXIT_CODES.replace("\n", " ").partition(":")[2]
-    for code, words in re.findall(r"(\d+) ([^;]+)", listed):
+    for code, words in _codes():
         found = [kind.__name__ for kind in _family() if str(kind.exit_code) == code]
         names = ", ".join(f"`{name}`" for name in found) or "–"
-        lines.append(f"| {code} | {MEANING.get(code, words.strip())} | {names} |")
+        lines.append(f"| {code} | {MEANING.get(code, words)} | {names} |")
     lines += ["", "All exceptions are subclasses of `otadtk.OtadtkError`.", ""]
     return "\n".join(lines)
+
+
+def _codes() -> list[tuple[str, str]]:
+    """Every code with its words, as the ends of the help texts have them; some are of one command."""
+    found: dict[str, str] = {}
+    for name, parser in parsers().items():
+        listed = (parser.epilog or "").replace("\n", " ").partition("exit codes:")[2]
+        for code, words in re.findall(r"(\d+) ([^;]+)", listed):
+            found.setdefault(code, words if code in EXIT_CODES.split() else f"`{name}`: {words}")
+    return sorted(found.items(), key=lambda item: int(item[0]))
 
 
 def _family() -> list[type[errors.OtadtkError]]:
