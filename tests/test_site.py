@@ -99,6 +99,7 @@ def test_every_option_of_every_command_is_in_the_reference() -> None:
             for option in action.option_strings:
                 assert f"`{option}" in page or f" {option}" in page, f"{name} {option}"
         terms = re.findall(r"\{ #([\w-]+) \}$", page, re.MULTILINE)
+        assert len(terms) >= len(parser._actions) - len(parser._defaults)
         assert len(terms) == len(set(terms)), "an anchor for each option"
 
 

@@ -10,7 +10,8 @@ import soundfile
 
 from otadtk import OTAD
 from otadtk.audio.decode import AudioReader
-from otadtk.audio.reading import Reading, chosen_reading, integrated_loudness
+from otadtk.audio.heard import chosen_reading, integrated_loudness
+from otadtk.audio.reading import Reading
 from otadtk.errors import UsageError
 
 RATE = 16_000

@@ -33,7 +33,11 @@ SHORTER_CLIPS = {"cdpam": 3_000}
 """Clips for slow encoders; the others get at least 20,000 samples."""
 
 
-@pytest.fixture(scope="module", params=[name for name in BUILT_IN if name != "cdpam_content"])
+OTHER_NAMES = ("cdpam_content", "openl3_env")
+"""Encoders that share a network with another one."""
+
+
+@pytest.fixture(scope="module", params=[name for name in BUILT_IN if name not in OTHER_NAMES])
 def encoder(request: pytest.FixtureRequest, seeded_encoder: Callable[[str], Encoder]) -> Encoder:
     name: str = request.param
     if name in WITH_PUBLIC_WEIGHTS:
@@ -154,7 +158,7 @@ def test_long_clip_in_segments_equals_the_whole(encoder: Encoder) -> None:
     )
 
 
-@pytest.mark.parametrize("name", [n for n in BUILT_IN if n not in FRAME_BY_FRAME])
+@pytest.mark.parametrize("name", [n for n in BUILT_IN if n not in (*FRAME_BY_FRAME, *OTHER_NAMES)])
 @pytest.mark.parametrize("beyond", [1, 200, 500, 3_000, 50_000])
 def test_segments_cover_a_long_clip(name: str, beyond: int) -> None:
     """Everything is heard in order, but for a remainder shorter than one frame of the network."""

@@ -1,11 +1,15 @@
-"""Writes as JSON what audioldm_eval or av-benchmark itself computes of the clips in table_clips.py.
+"""Writes as JSON what another tool itself computes of the clips in table_clips.py.
 
-    python tests/references/run_tables.py FOLDER_OF_THE_TOOL audioldm_eval|av_bench OUTPUT.json
+    python tests/references/run_tables.py FOLDER_OF_THE_TOOL TOOL OUTPUT.json [BLOCKS]
+
+TOOL is audioldm_eval, av_bench, av_bench_passt or stable_audio_passt. PaSST has one of its twelve
+blocks, or so many as BLOCKS says: a test can afford one.
 
 The tool's own code reads the audio, runs the networks and computes the metrics. Replaced is only
 what cannot be had everywhere: the weights are seeded, files are decoded by soundfile, and imported
-packages that this needs nothing of are empty. torchaudio, torchlibrosa and torchvggish 0.2 must be
-there. FD in 2048 dimensions takes minutes, so it comes last and the file is written before it.
+packages that this needs nothing of are empty. torchaudio, torchlibrosa, torchvggish 0.2, hear21passt
+0.0.26, librosa and pyloudnorm must be there. FD in 2048 dimensions takes minutes, so it comes last
+and the file is written before it.
 """
 
 import json
@@ -21,18 +25,24 @@ import soundfile
 import torch
 
 HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "encoders" / "references"), sys.argv[1]]
+sys.path[:0] = [
+    str(HERE),
+    str(HERE.parent / "encoders" / "references"),
+    str(Path(sys.argv[1]).resolve()),
+]
 from seeded import state  # noqa: E402
 from table_clips import write_clips  # noqa: E402
 
-TOOL, OUTPUT = sys.argv[2], Path(sys.argv[3])
+TOOL, OUTPUT = sys.argv[2], Path(sys.argv[3]).resolve()
+BLOCKS = int(sys.argv[4]) if len(sys.argv) > 4 else 1
 for unused in ("skimage", "torchvision", "pytorchvideo", "ssr_eval", "resampy"):
     for name in (unused, f"{unused}.data", f"{unused}.data.clip_sampling", f"{unused}.transforms"):
         sys.modules[name] = mock.MagicMock()
     sys.modules[f"{unused}.transforms.v2"] = mock.MagicMock()
-package = types.ModuleType(TOOL)  # without its __init__, which imports every network
-package.__path__ = [str(Path(sys.argv[1]) / TOOL)]
-sys.modules[TOOL] = package
+PACKAGE = TOOL.removesuffix("_passt")
+package = types.ModuleType(PACKAGE)  # without its __init__, which imports every network
+package.__path__ = [str(Path(sys.argv[1]).resolve() / PACKAGE)]
+sys.modules[PACKAGE] = package
 sys.modules["torchaudio._extension"] = mock.MagicMock()  # its resampler needs no library
 torch.ops.torchaudio = mock.MagicMock()
 import torchaudio  # noqa: E402
@@ -157,7 +167,65 @@ def av_bench(reference, evaluated):
     note(fd=compute_fd(generated["2048"].numpy(), real["2048"].numpy()))
 
 
+def passt(mode):
+    """hear21passt's model with seeded weights."""
+    for name in ("timm", "timm.models", "timm.models.hub"):  # for its downloads only
+        sys.modules[name] = mock.MagicMock()
+    import hear21passt.base
+    from hear21passt.models.passt import PaSST
+
+    network = seed_weights(PaSST(stride=10, distilled=True, depth=BLOCKS))
+    with mock.patch.object(hear21passt.base, "get_model_passt", lambda **_: network):
+        return hear21passt.base.get_basic_model(mode=mode).eval()
+
+
+stft = torch.stft
+
+
+def real_stft(*arguments, return_complex=False, **options):
+    """As older versions of torch had it, which hear21passt expects."""
+    return torch.view_as_real(stft(*arguments, return_complex=True, **options))
+
+
+def av_bench_passt(reference, evaluated):
+    from av_bench.data.audio_dataset import AudioDataset
+    from av_bench.metrics.fad import compute_fd
+    from av_bench.metrics.isc import compute_isc
+    from av_bench.metrics.kl import compute_kl
+
+    network = passt("all")
+    torch.stft = real_stft
+    sides = []
+    for folder in (evaluated, reference):
+        dataset = AudioDataset(sorted(folder.glob("*.wav")), 8.0, 32000)
+        waves = [dataset[k][0].float().reshape(-1) for k in range(len(dataset))]
+        padded = [torch.nn.functional.pad(w[:320000], (0, max(0, 320000 - len(w)))) for w in waves]
+        with torch.no_grad():
+            found = torch.cat([network(wave[None]) for wave in padded])
+        sides.append((found[:, :527], found[:, 527:]))
+    (logits, features), (true_logits, true_features) = sides
+    note(kl_passt=compute_kl([logits], true_logits)["kl_softmax"])
+    note(is_passt=compute_isc(logits, None, 2020, True, 10)["inception_score_mean"])
+    note(fd_passt=compute_fd(features.numpy(), true_features.numpy()))
+
+
+def stable_audio_passt(reference, evaluated):
+    torch.stft = real_stft
+    sys.modules["hear21passt.base"] = types.SimpleNamespace(get_basic_model=None)
+    import src.passt_kld as tool
+
+    del sys.modules["hear21passt.base"]
+    network = passt("logits")
+    torch.Tensor.cuda = torch.nn.Module.cuda = lambda self: self
+    with mock.patch.object(tool, "get_basic_model", lambda **_: network):
+        names = sorted(path.stem for path in evaluated.glob("*.wav"))
+        note(kl_passt=tool.passt_kld(names, str(evaluated), ref_path=str(reference)))
+
+
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as work:
         os.environ["HOME"] = work
-        {"audioldm_eval": audioldm_eval, "av_bench": av_bench}[TOOL](*write_clips(Path(work)))
+        few = TOOL == "stable_audio_passt"
+        clips = write_clips(Path(work) / "clips", few=few)
+        os.chdir(work)
+        globals()[TOOL](*clips)

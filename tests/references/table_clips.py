@@ -15,14 +15,24 @@ KINDS = ("noise", "voice", "clicks", "saw", "bassoon")
 CLIPS = 12
 
 
-def write_clips(folder: Path) -> tuple[Path, Path]:
-    """A reference and an evaluated folder: other rates, two channels, an offset, short clips."""
+FEW, LONG = 3, 11.3
+"""How many clips slow networks get, and the length of the first reference clip in seconds."""
+
+
+def write_clips(folder: Path, *, few: bool = False) -> tuple[Path, Path]:
+    """A reference and an evaluated folder: other rates, two channels, an offset, short clips.
+
+    ``few`` clips are three a side at full band, the first reference clip long: where a spectrogram in
+    decibels has nothing but rounding, no two programs agree.
+    """
     sides = folder / "reference", folder / "evaluated"
     for number, side in enumerate(sides):
         side.mkdir(parents=True, exist_ok=True)
-        for k in range(CLIPS):
-            rate = (16_000, 22_050, 44_100)[k % 3]
-            samples = round(rate * (1.6 + 0.13 * ((5 * k) % 7)))
+        for k in range(FEW if few else CLIPS):
+            rate = ((44_100, 48_000, 44_100) if few else (16_000, 22_050, 44_100))[k % 3]
+            samples = round(
+                rate * (LONG if few and k == number == 0 else 1.6 + 0.13 * ((5 * k) % 7))
+            )
             wave = clip(KINDS[(k + number) % len(KINDS)], samples, rate)
             wave = wave * (0.5 + 0.04 * k) + 0.01 * (k % 4)
             if k % 2:

@@ -222,7 +222,19 @@ def load_adapter(
     checkpoint_path: str | Path | None = None,
     device: str = "cpu",
 ) -> Adapter | None:
-    """The adapter of a named encoder, or of a file; ``None`` for the variant "raw"."""
+    """The adapter of a named encoder, or of a file; ``None`` for the variant "raw".
+
+    An adapter is a torch module: it maps vectors of shape (n, d) to the space of the ground cost.
+
+    Raises:
+        UsageError: There is no such variant or encoder.
+        AdapterError: The file is missing, damaged, or was trained on other features.
+
+    Examples:
+        >>> from otadtk import load_adapter
+        >>> load_adapter("logmel", "raw") is None
+        True
+    """
     if variant not in VARIANTS:
         raise UsageError(f"Unknown variant {variant!r}; choose from {', '.join(VARIANTS)}.")
     spec = get_spec(encoder_name)

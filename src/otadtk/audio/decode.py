@@ -13,6 +13,7 @@ import numpy as np
 from otadtk.audio.clip_audit import AuditTally, ClipAudit, Samples
 from otadtk.audio.excerpt import WHOLE, Excerpt
 from otadtk.audio.find import PYAV_SUFFIXES
+from otadtk.audio.heard import fitted, gain
 from otadtk.audio.reading import Reading
 from otadtk.errors import AudioError
 
@@ -70,7 +71,7 @@ class AudioReader:
     def _whole(self) -> Iterator[Samples]:
         blocks = [(self._reading.mono(block), rate) for block, rate in self._audited()]
         clip, rate = np.concatenate([block for block, _ in blocks]), blocks[0][1]
-        self._gain = self._reading.gain(clip, rate)
+        self._gain = gain(clip, rate, self._reading)
         if self._gain != 1.0:
             clip = clip * np.float32(self._gain)
         yield self._reading.at_rate(clip, rate, self._sample_rate)
@@ -180,7 +181,7 @@ def _fitted(
         if reading.crop != "centre" and held >= reading.duration * rate:
             break
     if parts:
-        yield reading.fitted(np.concatenate(parts), rate), rate
+        yield fitted(np.concatenate(parts), rate, reading), rate
 
 
 def _decode(path: Path, start: float) -> Iterator[Block]:

@@ -74,7 +74,7 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _embed(options: argparse.Namespace, engine: Engine) -> None:
-    from otadtk.audio.reading import chosen_reading
+    from otadtk.audio.heard import chosen_reading
     from otadtk.embed import AudioPass, EmbedOptions, LazyEncoder
     from otadtk.embed.formats.caches import write_kadtk_layout
     from otadtk.embed.formats.table import export_set

@@ -7,12 +7,14 @@ How the two tools frame a clip, by model:
                   fadtk   every frame, 75 a second, of the first three minutes
     clap          both    windows of 10 s that start every second, zeros behind the clip
     openl3        kadtk   frames of 1 s every 0.5 s
+    openl3*       stable-audio-metrics   the same of each channel, side by side, with the spectrogram
+                  of the package openl3 from version 0.4 on
     panns*        kadtk   the whole clip as one frame
     cdpam*        fadtk   windows of 1 s, the last one as short as it is
 
 Short clips are not padded, except that fadtk pads those of VGGish to 1 s. kadtk fails on VGGish
 below 0.975 s and on EnCodec below 1 s; here such a clip has one frame. Their caches hold float16, so
-frames are rounded to it here too (audioldm_eval rounds nothing). Both resample by torchaudio, then
+frames are rounded to it here too (the other tools round nothing). Both resample by torchaudio, then
 round to 16 bits; here soxr resamples: 16-bit audio at the encoder's rate gives the same frames.
 """
 
@@ -31,7 +33,8 @@ from otadtk.encoders.spec import Encoder, EncoderSpec, Encoding
 from otadtk.errors import UsageError
 
 OWN = "own"
-FRAMES = (OWN, "kadtk", "fadtk", "audioldm-eval")
+STABLE = "stable-audio-metrics"
+FRAMES = (OWN, "kadtk", "fadtk", "audioldm-eval", STABLE)
 _KEPT_AS_FLOAT16 = ("kadtk", "fadtk")
 _THREE_MINUTES = 180
 _CLAP_SECONDS = 10
@@ -51,6 +54,10 @@ def with_frames(spec: EncoderSpec, whose: str) -> EncoderSpec:
             f"{whose} has no frames of {spec.name!r}: choose from {', '.join(known)}, or compare "
             f"the encoder's own frames with --frames {OWN}."
         )
+    if whose == STABLE and spec.reading.channels != "both":
+        raise UsageError(
+            f"The frames of {STABLE} are of two channels: take them by --protocol {STABLE}."
+        )
     # the two tools take clips whole and, but for VGGish, as short as they are
     as_ours = whose == OWN or spec.name == "vggish"
     return replace(
@@ -60,6 +67,8 @@ def with_frames(spec: EncoderSpec, whose: str) -> EncoderSpec:
         preprocessing=f"{spec.preprocessing}; frames of {whose} {1 if as_ours else 2}",
         minimum_samples=spec.minimum_samples if as_ours else 1,
         segment_samples=spec.segment_samples if as_ours else None,
+        lead_samples=0 if whose == STABLE else spec.lead_samples,
+        dim=2 * spec.dim if whose == STABLE else spec.dim,
         inner=spec,
     )
 
@@ -111,6 +120,15 @@ def _every_half_second(inner: Encoder, clip: torch.Tensor) -> torch.Tensor:
     return _all_frames(inner, functional.pad(clip, (0, missing)))[::_OPENL3_STEPS]
 
 
+def _both_channels(inner: Encoder, clip: torch.Tensor) -> torch.Tensor:
+    """Of a clip whose two channels stand one after the other (``channels = both``)."""
+    from otadtk.encoders.networks.openl3.network import FRAME_SAMPLES, OpenL3Encoder
+
+    assert isinstance(inner, OpenL3Encoder)
+    sides = [functional.pad(side, (inner.spec.lead_samples, 0)) for side in clip.chunk(2)]
+    return torch.cat([inner.frames_every(FRAME_SAMPLES // 2, side) for side in sides], dim=1)
+
+
 _RULES: dict[tuple[str, str], Rule] = {
     ("vggish", "kadtk"): _all_frames,
     ("vggish", "fadtk"): _all_frames,
@@ -120,6 +138,8 @@ _RULES: dict[tuple[str, str], Rule] = {
     ("clap", "kadtk"): _sliding_windows,
     ("clap", "fadtk"): _sliding_windows,
     ("openl3", "kadtk"): _every_half_second,
+    ("openl3", STABLE): _both_channels,
+    ("openl3_env", STABLE): _both_channels,
     ("cdpam", "fadtk"): _all_frames,
     ("cdpam_content", "fadtk"): _all_frames,
     ("panns", "kadtk"): _all_frames,
@@ -137,9 +157,12 @@ def load(spec: EncoderSpec, device: torch.device, user_copy: Path | None = None)
 
 def with_rule(spec: EncoderSpec, inner: Encoder, whose: str) -> FramesEncoder:
     """A loaded encoder with the frames of a tool; VGGish loses its final ReLU."""
+    from otadtk.encoders.networks.openl3.network import OpenL3Encoder, newer_spectrogram
     from otadtk.encoders.networks.vggish.network import VggishEncoder
 
     if isinstance(inner, VggishEncoder):
         inner.network.embeddings = nn.Sequential(*list(inner.network.embeddings)[:-1])
+    if isinstance(inner, OpenL3Encoder) and whose == STABLE:
+        inner.network.spectrogram = newer_spectrogram  # type: ignore[method-assign]
     rule = _RULES[inner.spec.name, whose]
     return FramesEncoder(spec, inner, rule, rounded=whose in _KEPT_AS_FLOAT16)

@@ -99,6 +99,9 @@ def with_reading(spec: EncoderSpec, reading: Reading) -> EncoderSpec:
     changed = replace(
         spec, reading=reading, preprocessing=f"{spec.preprocessing}; read: {reading.describe()}"
     )
+    if reading.step_seconds is not None and spec.segment_samples is not None:
+        step = round(reading.step_seconds * spec.sample_rate)
+        changed = replace(changed, overlap_samples=spec.segment_samples - step)
     if not reading.whole:
         return changed
     return replace(changed, minimum_samples=1, segment_samples=None, overlap_samples=0)

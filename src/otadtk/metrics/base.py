@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, cast, final
 
-from otadtk.audio.reading import chosen_reading
+from otadtk.audio.heard import chosen_reading
 from otadtk.device import resolve_device
 from otadtk.encoders import get_spec
 from otadtk.encoders.precomputed import GIVEN
@@ -314,8 +314,15 @@ class AudioMetric(MetricEntry, ABC):
     ) -> Score:
         """The distance of the evaluated clips from the reference clips; ``embed`` says what these are.
 
-        >>> OTAD("yamnet").score("real/", "generated/*.wav")  # doctest: +SKIP
-        >>> OTAD("yamnet").score(real, generated, sample_rate=48_000)  # doctest: +SKIP
+        Raises:
+            UsageError: A folder without clips, or too few of them.
+            AudioError: Files that cannot be scored; the message names all of them.
+            WeightsError: The weights of the encoder are missing or damaged.
+
+        Examples:
+            >>> from otadtk import OTAD
+            >>> OTAD("logmel").score("real/", "generated/*.wav") > 0
+            True
         """
         reference = self.embed(ref, sample_rate=sample_rate, workers=workers)
         evaluated = self.embed(eval, sample_rate=sample_rate, workers=workers)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from otadtk.audio.reading import CROPS, HEARD, LONGEST
+from otadtk.audio.heard import CHANNELS, CROPS, LONGEST
 
 if TYPE_CHECKING:
     from otadtk.metrics import EmbeddingOptions
@@ -31,7 +31,7 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--channels",
-        choices=tuple(HEARD),
+        choices=tuple(CHANNELS),
         help="the mean of the channels (mix, default), one of them, or each as a clip of its own",
     )
 

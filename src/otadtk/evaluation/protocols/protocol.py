@@ -22,9 +22,10 @@ _FACTS = ("title", "version", "tool", "pairing", "quirks")
 _OWN = ("metric", "model", "frames", "variant")
 _TRUE, _FALSE = ("yes", "true", "on", "1"), ("no", "false", "off", "0")
 _WORDS = {
-    "channels": ("mean", "first", "second", "each"),
+    "channels": ("mean", "first", "second", "both", "each"),
     "crop": ("start", "centre", "pad", "loop"),
-    "resampler": ("soxr", "sinc"),
+    "resampler": ("soxr", "sinc", "kaiser"),
+    "peak_of": ("file", "resampled"),
 }
 
 
@@ -151,6 +152,8 @@ def _result(
         if option.choices is not None and parsed[key] not in option.choices:
             raise UsageError(f"{where}: {key} must be one of {', '.join(option.choices)}.")
     audio = {key: value for key, value in {**shared, **given}.items() if key in _AUDIO}
+    if audio.get("channels") == "both" and given.get("frames") != "stable-audio-metrics":
+        raise UsageError(f"{where}: channels = both needs frames = stable-audio-metrics.")
     return Result(
         section,
         given["metric"],

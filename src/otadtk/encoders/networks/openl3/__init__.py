@@ -1,6 +1,8 @@
-"""The spec of openl3: all that is known before its weights load."""
+"""The specs of openl3 and openl3_env: all that is known before their weights load."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from otadtk.encoders.spec import EncoderSpec
 from otadtk.weights import Url, WeightFile
@@ -11,6 +13,10 @@ _CITATION = """@inproceedings{cramer2019openl3,
   booktitle = {ICASSP},
   year      = {2019}
 }"""
+
+_FOLDER = (
+    "https://github.com/torchopenl3/torchopenl3-models/raw/a5df8fd155993e1601590b19649e882a68f80186"
+)
 
 SPEC = EncoderSpec(
     name="openl3",
@@ -26,10 +32,7 @@ SPEC = EncoderSpec(
     weights=(
         WeightFile(
             "torchopenl3_mel256_music_512.pth.tar",
-            Url(
-                "https://github.com/torchopenl3/torchopenl3-models/raw/"
-                "a5df8fd155993e1601590b19649e882a68f80186/torchopenl3_mel256_music_512.pth.tar"
-            ),
+            Url(f"{_FOLDER}/torchopenl3_mel256_music_512.pth.tar"),
             "git-blob-sha1:54df87b6bfe9747d001991da436b3d1ac768b2a6",
         ),
     ),
@@ -41,4 +44,18 @@ SPEC = EncoderSpec(
     frame_seconds=0.1,
 )
 
-SPECS = (SPEC,)
+ENVIRONMENTAL = replace(
+    SPEC,
+    name="openl3_env",
+    summary="the same, trained on environmental sounds",
+    training_data="AudioSet videos of environmental sounds",
+    weights=(
+        WeightFile(
+            "torchopenl3_mel256_env_512.pth.tar",
+            Url(f"{_FOLDER}/torchopenl3_mel256_env_512.pth.tar"),
+            "git-blob-sha1:a37a08222ebf9d8a88a84beeae76ad909dac0bc6",
+        ),
+    ),
+)
+
+SPECS = (SPEC, ENVIRONMENTAL)

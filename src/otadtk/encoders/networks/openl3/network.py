@@ -17,7 +17,7 @@ from torch import nn
 from torch.nn import functional
 
 from otadtk.encoders.blocks.batching import by_shape
-from otadtk.encoders.blocks.frontend import frame, pad_to_whole_windows
+from otadtk.encoders.blocks.frontend import frame, pad_to_whole_windows, slaney_mel_matrix
 from otadtk.encoders.checkpoints.matching import fused, load_network, put_channels_last
 from otadtk.encoders.spec import Encoder, EncoderSpec, Encoding
 
@@ -62,9 +62,25 @@ class OpenL3Network(nn.Module):
         padded = functional.pad(sounds, (_PADDING, _PADDING))[:, None]
         real = functional.conv1d(padded, self.cosines, stride=_HOP)
         imaginary = functional.conv1d(padded, self.sines, stride=_HOP)
-        magnitude = (self.mel_filters @ (real.square() + imaginary.square())).sqrt()
-        level = magnitude.clamp_min(1e-10).log() * (10.0 / math.log(10.0))
-        return (level - level.amax(dim=(1, 2), keepdim=True)).clamp_min(-_DECIBEL_RANGE)
+        return _below_maximum((self.mel_filters @ (real.square() + imaginary.square())).sqrt())
+
+
+def newer_spectrogram(sounds: torch.Tensor) -> torch.Tensor:
+    """The same as the package openl3 computes it from version 0.4 on.
+
+    It takes mel bands of magnitudes and not of powers, and pads each frame of sound at its end only.
+    """
+    frames = math.ceil(FRAME_SAMPLES / _HOP)
+    padded = functional.pad(sounds, (0, (frames - 1) * _HOP + _FFT - FRAME_SAMPLES))
+    window = torch.hann_window(_FFT, device=sounds.device)
+    spectrum = torch.stft(padded, _FFT, _HOP, window=window, center=False, return_complex=True)
+    filters = slaney_mel_matrix(_BANDS, _FFT // 2 + 1, FRAME_SAMPLES, 0.0, FRAME_SAMPLES / 2)
+    return _below_maximum(filters.T.to(sounds.device) @ spectrum.abs())
+
+
+def _below_maximum(magnitude: torch.Tensor) -> torch.Tensor:
+    level = magnitude.clamp_min(1e-10).log() * (10.0 / math.log(10.0))
+    return (level - level.amax(dim=(1, 2), keepdim=True)).clamp_min(-_DECIBEL_RANGE)
 
 
 class OpenL3Encoder(Encoder):
@@ -84,6 +100,11 @@ class OpenL3Encoder(Encoder):
         embedded = torch.stack(by_shape(self.network, [s for frames in sounds for s in frames]))
         split = torch.split(embedded, [len(s) for s in sounds])
         return [Encoding(frames, torch.ones(len(frames))) for frames in split]
+
+    def frames_every(self, hop: int, clip: torch.Tensor) -> torch.Tensor:
+        """Embeddings of frames of 1 s that start every ``hop`` samples."""
+        padded = pad_to_whole_windows(clip.to(self.device), FRAME_SAMPLES, hop)
+        return torch.stack(by_shape(self.network, list(frame(padded, FRAME_SAMPLES, hop))))
 
 
 def load(spec: EncoderSpec, device: torch.device, user_copy: Path | None = None) -> OpenL3Encoder:
