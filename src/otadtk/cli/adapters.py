@@ -177,7 +177,7 @@ def _import(options: argparse.Namespace) -> None:
         with replacing(target) as file:
             file.write(options.file.read_bytes())
     content = read_card(target)[0].content
-    print(f"{target}  content {content[:12]}")
+    print(target)
     if known_adapter(spec.name, card.variant) is not None:
         logger.warning(
             "from now on this file is the %s adapter of %s, in place of the one that comes with "
@@ -185,7 +185,8 @@ def _import(options: argparse.Namespace) -> None:
             card.variant, spec.name, content[:12], spec.name, card.variant,
         )  # fmt: skip
     else:
-        logger.info("otadtk %s REF EVAL --variant %s uses it", spec.name, card.variant)
+        command = f"otadtk {spec.name} REF EVAL --variant {card.variant}"
+        logger.info("content %s; %s uses it", content[:12], command)
 
 
 def _remove(options: argparse.Namespace) -> None:

@@ -155,6 +155,8 @@ class Evaluation(Written):
         reading = self.metric.spec.reading
         if not reading.usual and not self.metric.entry:  # a protocol says so itself
             lines.insert(0, f"clips: {reading.describe()}")
+        if self.metric.ground.file is not None:
+            lines.insert(0, f"adapter: {self.metric.ground.adapter_name}")
         if found.floor is not None:
             floor = found.floor
             within = {"free": "", "strata": " within groups", "pairs": " within pairs"}
