@@ -63,6 +63,7 @@ def test_published_signatures(function: object, names: str) -> None:
         "from otadtk.cli.score import main\ntry: main(['--help'])\nexcept SystemExit: pass",
         "from otadtk.cli.compare import main\ntry: main(['--help'])\nexcept SystemExit: pass",
         "from otadtk.cli.gate import main\ntry: main(['--help'])\nexcept SystemExit: pass",
+        "from otadtk.cli.trend import main\ntry: main(['--help'])\nexcept SystemExit: pass",
         "from otadtk.cli.methods import main\ntry: main(['--help'])\nexcept SystemExit: pass",
         "from otadtk.cli.embeds import main\ntry: main(['--help'])\nexcept SystemExit: pass",
         "from otadtk.cli.list_models import main\nassert main([]) == 0",

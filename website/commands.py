@@ -64,21 +64,24 @@ def _groups(parser: argparse.ArgumentParser, level: int) -> Iterator[str]:
         if group.description:
             yield from (group.description, "")
         for action in actions:
-            yield f"{_term(parser, action)}"
-            yield f":   {_text(parser, action)}"
-            yield ""
+            yield from (f"{'#' * (level + 1)} {_term(parser, action)}", "")
+            yield from (_text(parser, action), "")
 
 
 def _term(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
-    formatter = parser._get_formatter()
-    shown = formatter._format_action_invocation(action)
+    """The heading of an option, with an anchor; as a heading it is found first by the search."""
+    names = ", ".join(action.option_strings) or action.metavar or action.dest
     anchor = max(action.option_strings, key=len) if action.option_strings else action.dest
-    return f"`{shown}`{{ #{_slug(parser.prog)}-{_slug(anchor)} }}"
+    return f"`{names}` {{ #{_slug(parser.prog)}-{_slug(anchor)} }}"
 
 
 def _text(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
-    words = parser._get_formatter()._expand_help(action) if action.help else ""
-    return re.sub(r"([<>*_|\[\]])", r"\\\1", words) or "–"
+    """What an option is called with, and what it does."""
+    formatter = parser._get_formatter()
+    words = formatter._expand_help(action) if action.help else ""
+    words = re.sub(r"([<>*_|\[\]])", r"\\\1", words)
+    called = formatter._format_action_invocation(action).rpartition(", ")[2]
+    return f"`{called}`: {words}" if " " in called else words
 
 
 def _usage(parser: argparse.ArgumentParser) -> str:

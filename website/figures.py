@@ -30,9 +30,9 @@ matplotlib.rcParams.update(
 
 def pipeline() -> Figure:
     """From two folders to a score, a verdict and a report."""
-    figure = Figure((9.2, 2.9))
+    figure = Figure((9.8, 2.8))
     axes = figure.subplots()
-    axes.set(xlim=(0, 92), ylim=(0, 29))
+    axes.set(xlim=(-1, 102), ylim=(0, 29))
     axes.axis("off")
 
     def box(x: float, y: float, words: str, colour: str, width: float = 14) -> None:
@@ -49,18 +49,20 @@ def pipeline() -> Figure:
 
     box(0, 18, "real clips", BLUE)
     box(0, 4, "generated clips", RUST)
-    box(20, 11, "encoder:\none vector a clip", GREY)
-    box(40, 11, "learned space:\nfaults are far", GREY)
-    box(60, 11, "transport:\nwho matches whom", GREY)
-    box(80, 20, "score\nand its floor", GREEN, 12)
-    box(80, 11, "bad clips\n(verdict)", GREEN, 12)
-    box(80, 2, "report\nto listen to", GREEN, 12)
+    box(20, 11, "encoder:\none vector a clip", GREY, 16)
+    box(42, 11, "learned space:\nfaults are far", GREY)
+    box(62, 11, "transport:\nwho matches whom", GREY, 18)
+    for y, words in (
+        (20, "score\nand its floor"),
+        (11, "bad clips\n(verdict)"),
+        (2, "report\nto hear"),
+    ):
+        box(87, y, words, GREEN, 13)
+        arrow(80.6, 14.5, 86.2, y + 3.5)
     for y0, y1 in ((21.5, 16), (7.5, 13)):
-        arrow(14.6, y0, 19.4, y1)
-    arrow(34.6, 14.5, 39.4, 14.5)
-    arrow(54.6, 14.5, 59.4, 14.5)
-    for y in (23.5, 14.5, 5.5):
-        arrow(74.6, 14.5, 79.4, y)
+        arrow(14.6, y0, 19.2, y1)
+    arrow(36.6, 14.5, 41.2, 14.5)
+    arrow(56.6, 14.5, 61.2, 14.5)
     return figure
 
 
@@ -98,16 +100,19 @@ def floor() -> Figure:
 
     rng = np.random.default_rng(0)
     sizes = (20, 40, 80, 160, 320)
-    moved = np.zeros(16)
-    moved[0] = 0.8
+    moved = np.zeros(8)
+    moved[0] = 1.8
 
     def scores(shift: Any) -> list[float]:
         found = []
         for clips in sizes:
-            pool = rng.normal(size=(2 * clips, 16)) / 4
-            pool[clips:] += shift / 4
-            distance = transport_between(pool, TransportSettings())
-            found.append(distance(np.arange(clips), clips + np.arange(clips)))
+            drawn = []
+            for _ in range(5):
+                pool = rng.normal(size=(2 * clips, 8)) / 3
+                pool[clips:] += shift / 3
+                distance = transport_between(pool, TransportSettings())
+                drawn.append(distance(np.arange(clips), clips + np.arange(clips)))
+            found.append(float(np.mean(drawn)))
         return found
 
     figure = Figure((9.2, 3.1))
@@ -119,9 +124,9 @@ def floor() -> Figure:
     left.set_xticklabels([str(size) for size in sizes])
     left.set_title("The same sources score less with more clips")
     left.legend(fontsize=8)
-    clips = 80
-    pool = rng.normal(size=(2 * clips, 16)) / 4
-    pool[clips:] += moved / 4
+    clips = 40
+    pool = rng.normal(size=(2 * clips, 8)) / 3
+    pool[clips:] += moved / 3
     distance = transport_between(pool, TransportSettings())
     known = permutation_floor(distance, clips, clips, replicates=400, engine=LocalEngine(1))
     order = np.random.default_rng(0)
@@ -145,8 +150,8 @@ def verdict() -> Figure:
     from otadtk.metrics.verdicts import squares_between
     from otadtk.statistics.judging import judge_clips
 
-    rng = np.random.default_rng(2)
-    n, m, bad = 300, 60, 6
+    rng = np.random.default_rng(5)
+    n, m, bad = 400, 60, 6
     pool = rng.normal(size=(n + m, 8))
     pool[n : n + bad] += 3.2 * rng.normal(size=(bad, 8)) / np.sqrt(8) + 1.6
     found = judge_clips(squares_between(pool), n, m, fdr=0.1, seed=0)
@@ -168,8 +173,14 @@ def verdict() -> Figure:
     right.scatter(
         ranks[~called], found.p[order][~called], color=BLUE, s=18, marker="s", label="not called"
     )
-    right.set(xlim=(0, 20), ylim=(0, 0.2), xlabel="place, the smallest p first", ylabel="p")
-    right.set_title("Bad is what lies left of the last point below the line")
+    right.set(
+        xlim=(0, 20),
+        ylim=(0, 0.2),
+        xticks=range(0, 21, 5),
+        xlabel="place, the smallest p first",
+        ylabel="p",
+    )
+    right.set_title("Called bad: up to the last point below the line")
     right.legend(fontsize=8, loc="upper left")
     figure.tight_layout()
     return figure
@@ -215,8 +226,9 @@ def listeners(source: Path) -> Figure:
         "system, twins, sets": "Which system is better? (twins)",
         "system, no twins": "Which system is better? (no twins)",
     }
-    figure = Figure((9.2, 3.4))
-    for axes, (level, title) in zip(figure.subplots(1, 3), panels.items(), strict=True):
+    figure = Figure((7.4, 8.2))
+    rows_of = figure.subplots(3, 1, height_ratios=[6, 10, 10])
+    for axes, (level, title) in zip(rows_of, panels.items(), strict=True):
         found: dict[str, list[float]] = {}
         for row in rows:
             if row["level"] == level:
@@ -231,9 +243,10 @@ def listeners(source: Path) -> Figure:
             dots = found[name]
             axes.plot(dots, [place] * len(dots), "|", color=INK, ms=5, alpha=0.5)
         tests = len(next(iter(found.values())))
-        axes.set_title(f"{title}\n{tests} tests")
-        axes.set(xlim=(-0.75, 1.02), xlabel="agreement ρ")
-        axes.tick_params(axis="y", labelsize=7, length=0)
+        axes.set_title(f"{title} {tests} tests")
+        axes.set(xlim=(-0.75, 1.02))
+        axes.tick_params(axis="y", labelsize=9, length=0)
         axes.axvline(0, color=GREY, lw=0.8)
+    axes.set_xlabel("agreement with listeners: Spearman's ρ, mean (bar) and single tests (ticks)")
     figure.tight_layout()
     return figure

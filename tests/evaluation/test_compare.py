@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import otadtk
 from otadtk import FAD, KAD, OTAD
 from otadtk.embed import EmbeddingSet
 from otadtk.engine import LocalEngine
@@ -126,6 +127,16 @@ def test_paired_clips_of_other_names_are_remarked_on(rng: np.random.Generator) -
     assert compare(FAD("logmel"), reference, systems).notes() == []
     (note,) = compare(FAD("logmel"), reference, systems, paired=True).notes()
     assert "their names differ: 7.wav and else/x.wav" in note
+
+
+def test_folders_are_embedded_by_the_public_name(tmp_path: Path, rng: np.random.Generator) -> None:
+    paths = [tmp_path / f"{name}.npy" for name in ("ref", "near", "far")]
+    for path, shift in zip(paths, (0.0, 0.1, 2.0), strict=True):
+        np.save(path, rng.normal(size=(12, 3)) + shift)
+    systems = {"far": str(paths[2]), "near": paths[1]}
+    found = otadtk.compare(FAD("given"), paths[0], systems)
+    assert isinstance(found, otadtk.Comparison)
+    assert [system.name for system in found.systems] == ["near", "far"]
 
 
 def test_a_clip_is_drawn_with_all_its_frames(rng: np.random.Generator) -> None:

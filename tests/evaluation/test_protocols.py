@@ -90,7 +90,11 @@ class TestFiles:
             ("neighbours = 3", "neighbours = many", "neighbours = many is wrong"),
             ("neighbours = 3", "bandwidth = 3", "'bandwidth' is unknown"),
             ("most_seconds = 1", "most_seconds = long", "most_seconds must be a number"),
-            ("most_seconds = 1", "channels = last", "channels must be one of mean, first, both"),
+            (
+                "most_seconds = 1",
+                "channels = last",
+                "channels must be one of mean, first, second, both",
+            ),
             ("most_seconds = 1", "channels = both", "channels = both needs frames"),
             ("metric = prdc", "metric = fid", "'fid' is no metric"),
             ("[audio]", "[audio", "cannot be read"),

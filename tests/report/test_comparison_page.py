@@ -68,7 +68,7 @@ def test_clips_that_differ_most_come_first(
     page.on("console", lambda message: problems.append(message.text))
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.goto(report.as_uri())
-    names = page.locator("#different tbody .clip-name").all_inner_texts()
+    names = page.locator("#different .which .clip-name").all_inner_texts()
     assert names == [clip["name"] for clip in found["clips"]]
     assert page.locator("#ranking tbody tr").count() == 2
     assert page.locator("#groups tbody tr").count() == 2
@@ -101,3 +101,31 @@ def test_what_has_no_report_is_refused(
     assert compare(compared, "--report-audio", "none") == 2
     assert "--report-audio belongs to --report" in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_four_systems_fit_a_screen_and_a_phone(
+    compared: Path, tmp_path: Path, browser: Browser
+) -> None:
+    """No table is wider than the page, with every column, and the rows say what orders them."""
+    systems = [compared / "first", compared / "second"]
+    for k in (3, 4):
+        (tmp_path / f"a_system_of_number_{k}").symlink_to(compared / ("first", "reference")[k - 3])
+        systems.append(tmp_path / f"a_system_of_number_{k}")
+    report = tmp_path / "four.html"
+    paths = [str(path) for path in (compared / "reference", *systems)]
+    assert main(["logmel", *paths, "--report", str(report), "--no-null", "-q"]) == 0
+    page = browser.new_page(viewport={"width": 1300, "height": 900})
+    page.set_default_timeout(PATIENCE)
+    page.goto(report.as_uri())
+    for width in (1300, 390):
+        page.set_viewport_size({"width": width, "height": 900})
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        assert page.evaluate(
+            "[...document.querySelectorAll('.wide, .versus')].every(e => e.scrollWidth <= e.clientWidth)"
+        )
+    assert page.locator("#different li").first.locator(".side").count() == 4
+    assert page.locator("#different .amount").first.inner_text().startswith("difference ")
+    text = page.locator("#ranking").inner_text()
+    assert "No floor was computed" in text
+    assert "What the audit found" in text and "is silent" in text
+    page.close()

@@ -64,13 +64,14 @@ class RiemannianAdapter(Adapter):
     """g(z) = z + f(z), f = LayerNorm → Linear d→d/4 → GELU → Dropout → Linear d/4→d (Section 4.1).
 
     The last layer starts at zero: a new adapter is the identity. With ``unit_input`` vectors are
-    L2-normalised first.
+    L2-normalised first. It maps vectors of shape (n, d) to vectors of the same shape.
 
-    >>> import torch
-    >>> from otadtk import RiemannianAdapter
-    >>> z = torch.ones(3, 8)
-    >>> torch.equal(RiemannianAdapter(8)(z), z)
-    True
+    Examples:
+        >>> import torch
+        >>> from otadtk import RiemannianAdapter
+        >>> z = torch.ones(3, 8)
+        >>> torch.equal(RiemannianAdapter(8)(z), z)
+        True
     """
 
     def __init__(

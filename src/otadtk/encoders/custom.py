@@ -42,7 +42,22 @@ _probed: WeakKeyDictionary[type, Any] = WeakKeyDictionary()
 
 
 class BaseEncoder(ABC):
-    """The interface of a custom encoder. A new ``version`` renews its cached embeddings."""
+    """The interface of a custom encoder. A new ``version`` renews its cached embeddings.
+
+    ``target_sr`` is the rate of the waveforms in Hz, ``embedding_dim`` the length of the vectors. Any
+    class with these attributes and ``encode`` will do; it need not be a subclass.
+
+    Examples:
+        >>> import numpy as np
+        >>> from otadtk import OTAD, BaseEncoder, register_encoder
+        >>> @register_encoder("loudness")
+        ... class Loudness(BaseEncoder):
+        ...     name, target_sr, embedding_dim = "loudness", 16_000, 1
+        ...     def encode(self, wav, sr):
+        ...         return np.array([float(wav.abs().mean())])
+        >>> OTAD("loudness").score("real/", "real/")
+        0.0
+    """
 
     name: str = ""
     target_sr: int = 16_000
@@ -58,7 +73,21 @@ class BaseEncoder(ABC):
 
 
 def register_encoder(name: str) -> Callable[[T], T]:
-    """A class decorator that makes a custom encoder known under a name."""
+    """A class decorator that makes a custom encoder known under a name, in this program.
+
+    The class needs ``target_sr``, ``embedding_dim`` and ``encode(wav, sr)``, as in ``BaseEncoder``.
+
+    Examples:
+        >>> import numpy as np
+        >>> from otadtk import list_models, register_encoder
+        >>> @register_encoder("peak")
+        ... class Peak:
+        ...     name, target_sr, embedding_dim = "peak", 16_000, 1
+        ...     def encode(self, wav, sr):
+        ...         return np.array([float(wav.abs().max())])
+        >>> "peak" in list_models()
+        True
+    """
 
     def register(custom_class: T) -> T:
         registered[name] = custom_class

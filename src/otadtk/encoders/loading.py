@@ -25,7 +25,21 @@ def load_encoder(spec: EncoderSpec, device: torch.device, weights: Path | None =
 def get_encoder(
     name: str, device: str | None = None, *, weights: str | Path | None = None
 ) -> Encoder:
-    """The loaded encoder of that name; ``.encode(wav, sr)`` gives the vector of one clip."""
+    """The loaded encoder of that name; ``.encode(wav, sr)`` gives the vector of one clip.
+
+    ``wav`` has shape (samples,) or (1, samples) and the rate ``sr`` in Hz; the vector has shape (d,).
+    ``weights`` is your own copy of the published weights.
+
+    Raises:
+        UsageError: There is no encoder of that name.
+        WeightsError: Its weights are missing, damaged, or those of another encoder.
+
+    Examples:
+        >>> import torch
+        >>> from otadtk import get_encoder
+        >>> get_encoder("logmel").encode(torch.zeros(1, 16_000), 16_000).shape
+        (128,)
+    """
     from otadtk.device import resolve_device
 
     user_copy = Path(weights) if weights is not None else None

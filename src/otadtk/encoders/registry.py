@@ -28,9 +28,10 @@ COMPAT_NAMES = {"otadtk-0.1.2": {"audiomae": "ast", "beats": "wav2vec2"}}
 def list_models() -> list[str]:
     """Names of all encoders: built in, registered by this program, and installed as plug-ins.
 
-    >>> from otadtk import list_models
-    >>> "yamnet" in list_models()
-    True
+    Examples:
+        >>> from otadtk import list_models
+        >>> "yamnet" in list_models()
+        True
     """
     return sorted({*BUILT_IN, *custom.registered, *plug_ins()})
 

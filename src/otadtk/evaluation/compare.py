@@ -68,7 +68,17 @@ class System:
 
 @dataclass(frozen=True, repr=False)
 class Comparison(Written):
-    """The systems by one metric, closest first, and the difference between every two."""
+    """The systems by one metric, closest first, and the difference between every two.
+
+    ``compare`` makes it. ``systems`` have ``name``, ``score`` and ``statistics``.
+
+    Examples:
+        >>> from otadtk import FAD, compare
+        >>> ranking = compare(FAD("logmel"), "real/", {"ours": "generated/", "copy": "real/"})
+        >>> difference = ranking.differences["copy", "ours"]
+        >>> difference.low <= difference.value <= difference.high
+        True
+    """
 
     metric: AudioMetric
     reference_clips: int
@@ -152,6 +162,16 @@ def compare(
 
     ``null`` permutations give the floor of each system and ``excess`` its excess, as ``evaluate``
     does. ``designs`` says which clips of a system may change places with the reference, by its name.
+
+    Raises:
+        UsageError: Fewer than two systems, or paired systems of different sizes.
+        AudioError: Files that cannot be scored; the message names all of them.
+
+    Examples:
+        >>> from otadtk import FAD, compare
+        >>> ranking = compare(FAD("logmel"), "real/", {"ours": "generated/", "copy": "real/"})
+        >>> [system.name for system in ranking.systems]
+        ['copy', 'ours']
     """
     require_at_least(bootstrap, 0, "bootstrap")
     require_at_least(seed, 0, "seed")

@@ -96,7 +96,20 @@ class Statistics:
 
 @dataclass(frozen=True, repr=False)
 class Evaluation(Written):
-    """The score of two sets by one metric, with its statistics."""
+    """The score of two sets by one metric, with its statistics; ``evaluate`` makes it.
+
+    ``measurement`` has what the metric knows beside the score: notes, certificate, and for OTAD the
+    ``diagnostics`` of all clips. ``statistics`` has ``floor``, ``interval``, ``limit``, ``excess`` and
+    ``paired``, each ``None`` if it was not asked for.
+
+    Examples:
+        >>> from otadtk import KAD, evaluate
+        >>> result = evaluate(KAD("logmel"), "real/", "generated/")
+        >>> result.score == result.measurement.score
+        True
+        >>> result.statistics.floor is None
+        True
+    """
 
     metric: AudioMetric
     measurement: Measurement
@@ -137,8 +150,13 @@ class Evaluation(Written):
         return f"{line}  ({where}{times}, p = {floor.p_value:.3g}{'; ' if better else ''}{better})"
 
     def details(self) -> list[str]:
-        """One line per statistic."""
+        """One line per statistic, and one on how clips are read where that was chosen."""
         lines, found = list(self.measurement.details), self.statistics
+        reading = self.metric.spec.reading
+        if not reading.usual and not self.metric.entry:  # a protocol says so itself
+            lines.insert(0, f"clips: {reading.describe()}")
+        if self.metric.ground.file is not None:
+            lines.insert(0, f"adapter: {self.metric.ground.adapter_name}")
         if found.floor is not None:
             floor = found.floor
             within = {"free": "", "strata": " within groups", "pairs": " within pairs"}
@@ -282,9 +300,17 @@ def evaluate(
     ``paired`` says that clips of equal names, or of equal ``pair`` in their manifests, belong
     together: permutations swap partners only. ``design`` is any other design of permutations.
 
-    >>> from otadtk import OTAD, evaluate
-    >>> result = evaluate(OTAD("yamnet"), "real/", "generated/", null=200)  # doctest: +SKIP
-    >>> result.score, result.statistics.floor.p_value  # doctest: +SKIP
+    Raises:
+        UsageError: Statistics that the metric does not have, or too few clips for them.
+        AudioError: Files that cannot be scored; the message names all of them.
+
+    Examples:
+        >>> from otadtk import FAD, evaluate
+        >>> result = evaluate(FAD("logmel"), "real/", "generated/", null=19)
+        >>> 0 < result.statistics.floor.p_value <= 1
+        True
+        >>> result.headline().startswith("FAD: ")
+        True
     """
     request = StatisticsRequest(null, interval, limit, excess, seed)  # checked before any work
     if (null or excess) and not metric.has_floor:

@@ -60,11 +60,22 @@ class Evidence:
 class OTADDiagnostics(Shown):
     """The score and the transport cost c_j of every evaluated clip (Eq. 7), which sum to ⟨T,C⟩.
 
+    ``OTAD.diagnose`` makes it. ``cj`` has shape (M,), in the order of ``files``; ``cost`` is M·c_j.
+
     ``flags`` says per clip what the audit found odd; ``transport`` is the solver's full result;
     ``volume`` summarises how the adapter changes volumes around the evaluated clips;
     ``reference_files`` are the clips that ``nearest`` and ``reference_costs`` speak of;
     ``evidence`` is what ``to_html`` needs beside the costs; ``judgement`` holds the verdicts on
     the clips of both sides, once they were computed.
+
+    Examples:
+        >>> from otadtk import OTAD
+        >>> found = OTAD("logmel").diagnose("real/", "generated/")
+        >>> worst, cost = found.top_k(1)[0]
+        >>> bool(cost == found.cj.max())
+        True
+        >>> len(found.nearest(0, k=3))
+        3
     """
 
     score: float

@@ -19,7 +19,22 @@ LEAST_CLIPS = 2
 
 
 def compute_fad(embeddings_ref: Array, embeddings_test: Array) -> float:
-    """The Fréchet Audio Distance of two sets of embeddings."""
+    """The Fréchet Audio Distance of two sets of embeddings.
+
+    FAD = ‖μ_x − μ_y‖² + tr(Σ_x + Σ_y − 2(Σ_x Σ_y)^½), with the covariances of n − 1. Both arrays have one
+    clip (or frame) in each row: shapes (N, d) and (M, d). The unit is that of the vectors, squared. It
+    is never complex or negative.
+
+    Raises:
+        UsageError: Fewer than two rows, arrays of other shapes, or NaN.
+
+    Examples:
+        >>> import numpy as np
+        >>> from otadtk import compute_fad
+        >>> x = np.random.default_rng(0).normal(size=(50, 4))
+        >>> round(compute_fad(x, x + 1.0), 6)  # the means are 4 apart, squared
+        4.0
+    """
     from otadtk.distances.frechet import frechet_distance
     from otadtk.distances.moments import moments
 
@@ -29,7 +44,16 @@ def compute_fad(embeddings_ref: Array, embeddings_test: Array) -> float:
 
 @final
 class FAD(AudioMetric):
-    """The Fréchet Audio Distance, of the Gaussians fitted to both sets."""
+    """The Fréchet Audio Distance, of the Gaussians fitted to both sets.
+
+    The equation is that of ``compute_fad``. By default it compares the raw vectors of clips; ``frames``
+    compares frames, as fadtk does.
+
+    Examples:
+        >>> from otadtk import FAD
+        >>> FAD("logmel").score("real/", "generated/") > 0
+        True
+    """
 
     name = "FAD"
     title = "Fréchet Audio Distance"

@@ -34,7 +34,22 @@ def compute_kad(
 ) -> float:
     """The Kernel Audio Distance of two sets of embeddings, as kadtk defines it.
 
+    KAD = 100 [mean k(x, x′) + mean k(y, y′) − 2 mean k(x, y)] over different clips, an unbiased squared
+    MMD: it is about 0 for sets of one source and may be below it. Without ``scale`` the factor 100 is
+    left out. Both arrays have one clip in each row: shapes (N, d) and (M, d).
+
     ``bandwidth`` is a number, or whose median distance to take: "eval" (default), "ref", "pooled".
+    ``kernel`` is "gaussian", "iq" or "imq".
+
+    Raises:
+        UsageError: Fewer than two rows, arrays of other shapes, NaN, or a bandwidth of 0.
+
+    Examples:
+        >>> import numpy as np
+        >>> from otadtk import compute_kad
+        >>> x = np.random.default_rng(0).normal(size=(50, 4))
+        >>> compute_kad(x, x + 1.0) > compute_kad(x, x + 0.5)
+        True
     """
     from otadtk.distances.kernel import kernel_distance
 
@@ -53,7 +68,16 @@ def _bandwidth(text: str) -> float | str:
 
 @final
 class KAD(AudioMetric):
-    """The Kernel Audio Distance; ``bandwidth`` is a number, "eval" (default), "ref" or "pooled"."""
+    """The Kernel Audio Distance; ``bandwidth`` is a number, "eval" (default), "ref" or "pooled".
+
+    The equation is that of ``compute_kad``. By default it compares the raw vectors of clips; ``frames``
+    compares frames, as kadtk does.
+
+    Examples:
+        >>> from otadtk import KAD
+        >>> isinstance(KAD("logmel", bandwidth="pooled").score("real/", "generated/"), float)
+        True
+    """
 
     name = "KAD"
     title = "Kernel Audio Distance"

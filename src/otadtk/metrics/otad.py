@@ -50,16 +50,30 @@ class IndividualResult:
 class OTAD(AudioMetric):
     """The Optimal Transport Audio Distance (Eq. 6) and the cost of each clip (Eq. 7).
 
-    ``variant`` chooses the ground metric: "raw" embeddings, or the "agnostic", "native" or
-    "artifact" adapter of the encoder. Without it: agnostic where that adapter is known and is
-    marked as the default, otherwise raw; ``variant`` then says which. ``card`` describes the
-    adapter.
+    OTAD = ⟨T_xy, C_xy⟩ − ½⟨T_xx, C_xx⟩ − ½⟨T_yy, C_yy⟩ with C_ij = ‖g(x_i) − g(y_j)‖², the plans T of
+    entropic transport at ε, and the adapter g. Its unit is that of the vectors, squared.
+
+    ``variant`` chooses the ground metric: "raw" embeddings, or an adapter of the encoder by its
+    name. Without it: the adapter that is installed or marked as the default of the encoder, otherwise
+    raw; the attribute ``variant`` then says which. ``card`` describes the adapter.
 
     ``epsilon`` is absolute, or with ``epsilon_scale`` a multiple of the mean or median cost; the
     other choices of the solver are those of ``TransportSettings``.
 
     ``compat="otadtk-0.1.2"`` reproduces what that package computes: its arithmetic, its adapters,
     and the networks that it really runs under the names "audiomae" and "beats".
+
+    Raises:
+        UsageError: A value or a combination of options that makes no sense.
+        AdapterError: The variant is not there, or was trained on other features.
+
+    Examples:
+        >>> from otadtk import OTAD
+        >>> metric = OTAD("logmel", epsilon=1.0, epsilon_scale="median_cost")
+        >>> metric.score("real/", "generated/") > 0
+        True
+        >>> metric.variant
+        'raw'
     """
 
     name = "OTAD"
@@ -194,9 +208,11 @@ class OTAD(AudioMetric):
         diagnostics = self._diagnose(reference, evaluated)
         result = diagnostics.transport
         assert result is not None
+        adapter = f" (adapter {name})" if (name := self.ground.adapter_name) else ""
+        space = f"{self.model_name}, variant {self.variant}{adapter}"
         return Measurement(
             diagnostics.score,
-            description=f"OTAD with {self.model_name}, variant {self.variant}: {result.describe()}",
+            description=f"OTAD with {space}: {result.describe()}",
             notes=tuple(result.notes),
             converged=result.converged,
             facts={"certificate": certificate_record(result)},
@@ -221,7 +237,12 @@ class OTAD(AudioMetric):
         sample_rate: int | None = None,
         workers: int | None = None,
     ) -> OTADDiagnostics:
-        """The score and the transport cost of every evaluated clip."""
+        """The score and the transport cost of every evaluated clip; ``embed`` says what these are.
+
+        Raises:
+            AudioError: Files that cannot be scored; the message names all of them.
+            WeightsError: The weights of the encoder are missing or damaged.
+        """
         reference = self.embed(ref, sample_rate=sample_rate, workers=workers)
         evaluated = self.embed(eval, sample_rate=sample_rate, workers=workers)
         return self.diagnose_embedded(reference, evaluated)

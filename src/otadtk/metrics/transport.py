@@ -65,11 +65,21 @@ def compute_otad(
 ) -> float | tuple[float, NDArray[np.float64]]:
     """The OTAD of two sets of embeddings, and with ``return_sample_costs`` the costs c_j too.
 
-    >>> import numpy as np
-    >>> from otadtk import compute_otad
-    >>> x = np.random.default_rng(0).normal(size=(50, 4)).astype(np.float32)
-    >>> round(compute_otad(x, x + 1.0), 4)
-    4.0
+    Both arrays have one clip in each row: shapes (N, d) and (M, d). The costs c_j = Σ_i T_ij C_ij have
+    shape (M,); they sum to ⟨T, C⟩, the cost before debiasing. The unit is that of the vectors, squared.
+
+    Raises:
+        UsageError: Arrays of other shapes, NaN, no clips, or an ε that is not above 0.
+
+    Examples:
+        >>> import numpy as np
+        >>> from otadtk import compute_otad
+        >>> x = np.random.default_rng(0).normal(size=(50, 4)).astype(np.float32)
+        >>> round(compute_otad(x, x + 1.0), 4)
+        4.0
+        >>> score, costs = compute_otad(x, x + 1.0, return_sample_costs=True)
+        >>> costs.shape
+        (50,)
     """
     settings = TransportSettings(epsilon=epsilon)
     divergence = solve(

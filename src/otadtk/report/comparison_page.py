@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from otadtk.errors import UsageError
+from otadtk.evaluation.audit import PairAudit
 from otadtk.evaluation.compare import Comparison, System
 from otadtk.files.printable import readable
 from otadtk.metrics.diagnostics import Evidence, OTADDiagnostics
@@ -55,9 +56,15 @@ class SystemGroups:
 
 
 def write_comparison_report(
-    comparisons: Sequence[Comparison], path: Path, options: PageOptions
+    comparisons: Sequence[Comparison],
+    path: Path,
+    options: PageOptions,
+    audits: Mapping[str, PairAudit] | None = None,
 ) -> Path:
-    """Write the page; its clips are those of the first comparison by OTAD. Gives its path."""
+    """Write the page; its clips are those of the first comparison by OTAD. Gives its path.
+
+    ``audits`` are those of the systems, by name.
+    """
     sides = _sides(comparisons)
     different = _different(sides)
     reference = ClipSet.of(sides[0].evidence.reference, sides[0].evidence)
@@ -69,18 +76,20 @@ def write_comparison_report(
     details = describe_clips(
         wanted, sides[0].evidence, reference.points, sounds=options.audio == "embed"
     )
-    systems = [Path(side.system.name).name for side in sides]
+    short = _short_names([side.system.name for side in sides])
     text = render_template(
         "compare.html",
         SCRIPTS,
         options,
-        {**_data(sides, different, details, path), "audio": {"mode": options.audio}},
-        title=readable(f"{', '.join(systems[:-1])} and {systems[-1]}"),
+        {**_data(sides, different, details, path, short), "audio": {"mode": options.audio}},
+        title=f"{', '.join(list(short.values())[:-1])} and {list(short.values())[-1]}",
         comparisons=comparisons,
         scales=[_scale(comparison) for comparison in comparisons],
-        systems=[readable(side.system.name) for side in sides],
+        systems=list(short.values()),
+        short=short,
         groups=_groups(sides, options.groups),
         different=len(different),
+        findings=_findings(audits or {}, short),
         sounds={key: found.sound for key, found in details.items() if found.sound},
     )
     return write_page(text, path)
@@ -91,12 +100,13 @@ def _data(
     different: Sequence[tuple[int, ...]],
     details: Mapping[str, ClipDetails],
     path: Path,
+    short: Mapping[str, str],
 ) -> dict[str, Any]:
     """What the page's script reads of systems and clips."""
     return {
         "systems": [
             {
-                "name": readable(side.system.name),
+                "name": short[side.system.name],
                 "folder": side.clips.folder_url(path),
                 "names": {str(row[k]): side.clips.names[row[k]] for row in different},
                 "links": side.clips.links,
@@ -108,6 +118,7 @@ def _data(
                 "name": sides[0].clips.names[row[0]],
                 "indices": list(row),
                 "costs": [number(float(s.costs[row[k]])) for k, s in enumerate(sides)],
+                "difference": number(_difference(sides, row)),
             }
             for row in different
         ],
@@ -141,12 +152,37 @@ def _different(sides: Sequence[_Side]) -> list[tuple[int, ...]]:
     indices = [{name: j for j, name in enumerate(side.clips.names)} for side in sides]
     common = [name for name in sides[0].clips.names if all(name in index for index in indices)]
     rows = [tuple(index[name] for index in indices) for name in common]
+    return sorted(rows, key=lambda row: -_difference(sides, row))[:CLIPS_SHOWN]
 
-    def difference(row: tuple[int, ...]) -> float:
-        costs = [side.costs[j] for side, j in zip(sides, row, strict=True)]
-        return float(max(costs) - min(costs))
 
-    return sorted(rows, key=lambda row: -difference(row))[:CLIPS_SHOWN]
+def _difference(sides: Sequence[_Side], row: tuple[int, ...]) -> float:
+    """Between the largest and the smallest cost of a clip."""
+    costs = [side.costs[j] for side, j in zip(sides, row, strict=True)]
+    return float(max(costs) - min(costs))
+
+
+def _short_names(systems: Sequence[str]) -> dict[str, str]:
+    """The last part of each system's path, or all of it where two have the same."""
+    last = [Path(name).name for name in systems]
+    unique = len(set(last)) == len(systems) and all(last)
+    shown = last if unique else systems
+    return {name: readable(each) for name, each in zip(systems, shown, strict=True)}
+
+
+def _findings(audits: Mapping[str, PairAudit], short: Mapping[str, str]) -> list[tuple[str, str]]:
+    """(where, finding) of the audits; what was found in the reference is said once."""
+    found: dict[str, list[str]] = {}
+    for name, audit in audits.items():
+        for line in audit.warnings():
+            found.setdefault(line, []).append(short[name])
+    shared = {line for line, names in found.items() if len(names) == len(audits)}
+    return [
+        (
+            "every system" if line in shared else ", ".join(names),
+            readable(f"{line[:1].upper()}{line[1:]}"),
+        )
+        for line, names in found.items()
+    ]
 
 
 def _shares(side: _Side, j: int) -> NDArray[np.float64] | None:
@@ -183,4 +219,6 @@ def _scale(comparison: Comparison) -> Scale:
     ends: list[Any] = [0.0]
     for system in comparison.systems:
         ends += [system.score, system.interval.low, system.interval.high]
-    return Scale.around(ends, 300)
+        floor = system.statistics.floor
+        ends += [floor.mean] if floor is not None else []
+    return Scale.around(ends, 260)

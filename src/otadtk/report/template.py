@@ -66,6 +66,14 @@ class Scale:
         """The position of a value."""
         return round((value - self.low) / (self.high - self.low) * self.length, 2)
 
+    def ticks(self, most: int = 5) -> list[float]:
+        """At most so many round values along the axis."""
+        span = self.high - self.low
+        power = 10.0 ** math.floor(math.log10(span / most))
+        step = next(k * power for k in (1, 2, 5, 10, 20) if span / (k * power) <= most)
+        first = math.ceil(self.low / step)
+        return [round(k * step, 12) for k in range(first, math.floor(self.high / step) + 1)]
+
 
 def write_page(text: str, path: Path) -> Path:
     """Write a page in one step, so that no partial file is left; gives its path."""

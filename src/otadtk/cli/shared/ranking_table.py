@@ -1,4 +1,4 @@
-"""Prints the table of ``otadtk-compare``: systems, scores, intervals, floors and differences."""
+"""Prints the tables of ``otadtk-compare`` and ``otadtk-trend``."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from otadtk.evaluation.compare import Comparison, System
+    from otadtk.tracking.trend import Trend
 
 
 def print_ranking(comparisons: Sequence[Comparison]) -> None:
@@ -47,11 +48,15 @@ def print_ranking(comparisons: Sequence[Comparison]) -> None:
                     lead.shown_probability,
                 ]
             rows.append(row)
-    widths = [max(len(row[k]) for row in rows if k < len(row)) for k in range(len(header))]
+    print_table(rows)
+
+
+def print_table(rows: Sequence[Sequence[str]]) -> None:
+    """The rows in columns of equal width; the first is the longest."""
+    widths = [max(len(row[k]) for row in rows if k < len(row)) for k in range(len(rows[0]))]
     for row in rows:
-        print(
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=False)).rstrip()
-        )
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=False))
+        print("  ".join(cells).rstrip())
 
 
 def _chance_header(comparisons: Sequence[Comparison]) -> list[str]:
@@ -74,3 +79,31 @@ def _chance_cells(system: System, comparisons: Sequence[Comparison]) -> list[str
             else [f"{excess.value:.6f}", f"{excess.low:.6f} to {excess.high:.6f}"]
         )
     return cells
+
+
+def print_trend(trend: Trend) -> None:
+    """A row for each step, then what the trend says in sentences."""
+    header = ["step", "clips", "score", "95 % (jackknife)", "floor", "bad", "worse by", "95 %", ""]
+    rows = [header]
+    changes = {change.after.name: change for change in trend.changes}
+    for step in trend.steps:
+        record, change = step.record, changes.get(step.name)
+        floor, share = record.floor, record.share
+        row = [
+            step.name,
+            str(record.clips),
+            f"{record.score:.6f}",
+            f"{record.interval.low:.6f} to {record.interval.high:.6f}",
+            "–" if floor is None else f"{floor.mean:.6f}",
+            "–" if share is None else str(share.bad),
+        ]
+        if change is not None:
+            found = change.difference
+            row += [
+                f"{found.value:+.6f}",
+                f"{found.low:+.6f} to {found.high:+.6f}",
+                change.word,
+            ]
+        rows.append(row)
+    print_table(rows)
+    print(*trend.sentences(), sep="\n")

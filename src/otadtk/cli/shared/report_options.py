@@ -141,5 +141,5 @@ def write_comparison(
         methods=methods_paragraph(document),
         bibtex=bibtex(document),
     )
-    write_comparison_report(run.comparisons, options.report, chosen)
+    write_comparison_report(run.comparisons, options.report, chosen, run.audits)
     logger.info("the report is in %s", options.report)

@@ -8,7 +8,7 @@ const player = {
   source(key) {
     const embedded = $(`sound-${key}`);
     if (embedded) return `data:audio/ogg;base64,${embedded.textContent}`;
-    return canPlay(key) ? folderOf(key) + pathOf(key) : null;
+    return canPlay(key) && isLinked(key) ? folderOf(key) + pathOf(key) : null;
   },
 
   get playing() { return this.key !== null && !audio.paused; },
@@ -67,8 +67,9 @@ for (const name of ["play", "pause", "ended"]) audio.addEventListener(name, () =
 audio.addEventListener("error", () => { if (player.key !== null) player.fail(); });
 
 const hasSound = (key) => data.audio.mode !== "none" && folderOf(key) !== null;
+const isLinked = (key) => folderOf(key) !== null && pathOf(key) !== "";
 /** A clip inside another file has no path: it plays only if its sound is in the page. */
-const canPlay = (key) => hasSound(key) && (pathOf(key) !== "" || $(`sound-${key}`) !== null);
+const canPlay = (key) => data.audio.mode !== "none" && (Boolean(details[key]?.sound) || isLinked(key));
 
 /** A round button that plays or pauses a clip and shows which. */
 function playButton(key, { small = false } = {}) {
