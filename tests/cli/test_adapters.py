@@ -87,3 +87,35 @@ def test_import_refuses_what_is_no_adapter(
     assert main(["import", str(tmp_path / "x.safetensors")]) == 4
     assert main(["import", str(file), "--model", "logmel"]) == 2
     assert "belong to .pt files" in capsys.readouterr().err
+
+
+def test_an_import_in_place_of_a_bundled_one_is_named_and_removed(
+    file: Path, folders: tuple[Path, Path], capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    """The warning, the printed score and the document name the file and its content."""
+    from otadtk.adapter import known_adapter
+    from otadtk.cli.score import main as score
+
+    bundled = known_adapter("yamnet", "artifact")
+    assert bundled is not None
+    assert main(["import", str(bundled.path)]) == 0
+    said = capsys.readouterr()
+    assert "in place of the one that comes with otadtk" in said.err
+    assert main(["remove", "yamnet/artifact"]) == 0
+    assert not Path(said.out.strip()).exists()
+    assert "counts again" in capsys.readouterr().err
+    assert main(["import", str(file)]) == 0
+    place = capsys.readouterr().out.strip()
+    run = ["logmel", *map(str, folders), "--variant", "native", "--no-null", "-q"]
+    assert score([*run, "--json", str(tmp_path / "run.json")]) == 0
+    card = OTAD("logmel", variant="native").card
+    assert card is not None
+    assert f"adapter: {card.content[:12]} of {place}" in capsys.readouterr().out
+    document = json.loads((tmp_path / "run.json").read_text())
+    assert document["results"][0]["adapter"]["file"] == place
+    for wrong, words in {
+        "logmel": "is not ENCODER/VARIANT",
+        "yamnet/native": "no imported",
+    }.items():
+        assert main(["remove", wrong]) == 2
+        assert words in capsys.readouterr().err

@@ -170,7 +170,10 @@ def test_one_line_for_all_findings_names_the_systems() -> None:
     )
     sets = {"like": like, "short": short, "shorter": shorter}
     line = summary_line({name: audit_sets(reference, side) for name, side in sets.items()})
-    assert line == "unlike the reference in duration (median 5 s): short (3 s), shorter (2 s)"
+    assert line == (
+        "unlike the reference in duration (median 5 s): short (3 s), shorter (2 s) "
+        "(--duration S makes them alike)"
+    )
     assert summary_line({"like": audit_sets(reference, like)}) == ""
 
 

@@ -39,6 +39,8 @@ class LoadedAdapter:
     network: Adapter
     card: AdapterCard
     spec: EncoderSpec
+    file: Path | None = None
+    """The user's file; ``None`` for one that comes with otadtk."""
 
 
 def save_adapter(
@@ -105,7 +107,7 @@ def read_adapter(path: Path, spec: EncoderSpec) -> LoadedAdapter:
             f"(fingerprint {card.fingerprint[:12]}), not on these of {spec.name!r} "
             f"({needed.fingerprint[:12]}); train it again or use --variant raw."
         )
-    return LoadedAdapter(build_network(card, tensors, needed, str(path)), card, needed)
+    return LoadedAdapter(build_network(card, tensors, needed, str(path)), card, needed, path)
 
 
 def model_of(card: AdapterCard, spec: EncoderSpec) -> EncoderSpec:
@@ -194,7 +196,7 @@ def load_known(known: KnownAdapter, spec: EncoderSpec) -> LoadedAdapter:
             f"The bundled adapter {known.file} is missing or was changed; install otadtk again "
             f"({error})."
         ) from error
-    return read_adapter(known.path, spec)
+    return dataclasses.replace(read_adapter(known.path, spec), file=None)
 
 
 def _published(known: KnownAdapter, spec: EncoderSpec) -> LoadedAdapter:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from otadtk.audio.reading import SILENCE_PEAK
 from otadtk.errors import AudioError
 
-SILENCE_PEAK = 1e-4
 FULL_SCALE = 0.999
 CLIPPED_FRACTION = 1e-3
 """A clip counts as clipped when this fraction of its samples is in runs of three at full scale."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -12,6 +13,7 @@ import numpy as np
 from otadtk.audio.clip_audit import AuditTally, ClipAudit, Samples
 from otadtk.audio.excerpt import WHOLE, Excerpt
 from otadtk.audio.find import PYAV_SUFFIXES
+from otadtk.audio.heard import fitted, gain
 from otadtk.audio.reading import Reading
 from otadtk.errors import AudioError
 
@@ -47,6 +49,7 @@ class AudioReader:
         self._reading = reading if reading is not None else Reading()
         self._tally: AuditTally | None = None
         self._missing = 0.0
+        self._gain = 1.0
         self._power_read = self._power_given = 0.0
 
     def __iter__(self) -> Iterator[Samples]:
@@ -55,7 +58,8 @@ class AudioReader:
 
     def _audited(self) -> Iterator[tuple[Samples, int]]:
         """The decoded blocks, which the audit has seen."""
-        for block, rate in _cut(_decode(self._path, self._excerpt.start), self._excerpt):
+        blocks = _cut(_decode(self._path, self._excerpt.start), self._excerpt)
+        for block, rate in _fitted(blocks, self._reading):
             if self._tally is None:
                 self._tally = AuditTally(rate, block.shape[1])
                 self._missing = _missing_fraction(self._path)
@@ -66,8 +70,11 @@ class AudioReader:
 
     def _whole(self) -> Iterator[Samples]:
         blocks = [(self._reading.mono(block), rate) for block, rate in self._audited()]
-        clip = np.concatenate([block for block, _ in blocks])
-        yield self._reading.at_rate(clip, blocks[0][1], self._sample_rate)
+        clip, rate = np.concatenate([block for block, _ in blocks]), blocks[0][1]
+        self._gain = gain(clip, rate, self._reading)
+        if self._gain != 1.0:
+            clip = clip * np.float32(self._gain)
+        yield self._reading.at_rate(clip, rate, self._sample_rate)
 
     def _stream(self) -> Iterator[Samples]:
         import soxr
@@ -94,10 +101,13 @@ class AudioReader:
 
     @property
     def audit(self) -> ClipAudit:
-        """The audit of the file, once it has been read to its end."""
+        """The audit of what is heard of the file, once it has been read to its end."""
         assert self._tally is not None, "the file has not been read"
         heard = self._power_given / self._power_read if self._power_read > 0.0 else 1.0
-        return self._tally.audit(self._missing, unheard=min(1.0, max(0.0, 1.0 - heard)))
+        found = self._tally.audit(self._missing, unheard=min(1.0, max(0.0, 1.0 - heard)))
+        if self._gain == 1.0:
+            return found
+        return replace(found, peak=found.peak * self._gain, rms=(found.rms or 0.0) * self._gain)
 
 
 def _missing_fraction(path: Path) -> float:
@@ -154,6 +164,24 @@ def _cut(blocks: Iterator[Block], excerpt: Excerpt) -> Iterator[tuple[Samples, i
             f"{excerpt.start:g} s to {'its end' if excerpt.end is None else f'{excerpt.end:g} s'}"
         )
         raise AudioError(f"it ends at {ended / rate:g} s, and the clip is {wanted}")
+
+
+def _fitted(
+    blocks: Iterator[tuple[Samples, int]], reading: Reading
+) -> Iterator[tuple[Samples, int]]:
+    """The seconds that a reading hears, as one block; without such a wish, the blocks as they are."""
+    if reading.duration is None:
+        yield from blocks
+        return
+    parts: list[Samples] = []
+    held = rate = 0
+    for block, rate in blocks:
+        parts.append(block)
+        held += len(block)
+        if reading.crop != "centre" and held >= reading.duration * rate:
+            break
+    if parts:
+        yield fitted(np.concatenate(parts), rate, reading), rate
 
 
 def _decode(path: Path, start: float) -> Iterator[Block]:

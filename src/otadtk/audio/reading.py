@@ -1,4 +1,4 @@
-"""How a file becomes one mono signal, where a tool does it otherwise than by soxr and the mean."""
+"""How a file becomes one mono signal, if not whole, as loud as it is, by soxr and the mean."""
 
 from __future__ import annotations
 
@@ -16,6 +16,21 @@ if TYPE_CHECKING:
 
     Samples = NDArray[np.float32]
 
+SILENCE_PEAK = 1e-4
+"""A clip that never exceeds this is silent."""
+_CHANNELS = {
+    "mean": "mean of the channels",
+    "first": "first channel",
+    "second": "second channel",
+    "both": "two channels",
+    "each": "each channel as a clip",
+}
+_CROPS = {
+    "start": "first {}",
+    "centre": "middle {}",
+    "pad": "first {}, shorter clips with zeros behind them",
+    "loop": "first {}, shorter clips repeated",
+}
 _KAISER_BETA = 14.769656459379492
 """The window of resampy's best filter."""
 
@@ -24,8 +39,16 @@ _KAISER_BETA = 14.769656459379492
 class Reading:
     """The steps from the samples of a file to what an encoder gets, in this order."""
 
-    channels: Literal["mean", "first", "both"] = "mean"
-    """What of several channels is heard; "both" are the first two, one after the other."""
+    channels: Literal["mean", "first", "second", "both", "each"] = "mean"
+    """What of several channels is heard; "both" are the first two, one after the other, and "each"
+    makes a clip of every one."""
+    duration: float | None = None
+    """The seconds that are heard of a clip."""
+    crop: Literal["start", "centre", "pad", "loop"] = "start"
+    """Which seconds: the first or the middle ones; or the first, and a shorter clip gets zeros behind
+    it ("pad") or is repeated ("loop")."""
+    normalise: float | Literal["peak"] | None = None
+    """The loudness in LUFS (ITU-R BS.1770) that every clip is brought to, or "peak" for full scale."""
     remove_mean: bool = False
     """Whether the mean of the clip is subtracted."""
     peak_db: float | None = None
@@ -52,8 +75,14 @@ class Reading:
 
     def describe(self) -> str:
         """The steps in words, for a fingerprint and for people."""
-        heard = {"first": "first channel", "mean": "mean of the channels", "both": "two channels"}
-        steps = [heard[self.channels]]
+        steps = [_CHANNELS[self.channels]]
+        if self.duration is not None:
+            steps.append(_CROPS[self.crop].format(f"{self.duration:g} s"))
+        if self.normalise is not None:
+            peak_wanted = self.normalise == "peak"
+            steps.append(
+                "peak at full scale" if peak_wanted else f"loudness {self.normalise:g} LUFS"
+            )
         steps += ["mean removed"] if self.remove_mean else []
         peak = [f"peak {self.peak_db:g} dB"] if self.peak_db is not None else []
         steps += peak if self.peak_of == "file" else []
@@ -73,6 +102,8 @@ class Reading:
             return block[:, :2] if block.shape[1] > 1 else block.repeat(2, axis=1)
         if block.shape[1] == 1 or self.channels == "first":
             return block[:, 0]
+        if self.channels == "second":
+            return block[:, 1]
         mixed: Samples = block.mean(axis=1)
         return mixed
 

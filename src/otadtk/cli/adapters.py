@@ -1,9 +1,10 @@
-"""``otadtk-adapters``: list, verify, import and describe adapters (learned ground metrics)."""
+"""``otadtk-adapters``: list, verify, import, remove and describe adapters (learned ground metrics)."""
 
 from __future__ import annotations
 
 import argparse
 import json
+import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -16,6 +17,8 @@ from otadtk.errors import AdapterError, OtadtkError, UsageError
 if TYPE_CHECKING:
     from otadtk.adapter import KnownAdapter
     from otadtk.adapter.card import AdapterCard
+
+logger = logging.getLogger(__name__)
 
 _ORDER = """An adapter is taken from the first of: --adapter-checkpoint FILE;
 $OTADTK_CHECKPOINTS/<encoder>/<variant>.safetensors; the user's cache; bundled or published."""
@@ -48,6 +51,9 @@ def _parser() -> argparse.ArgumentParser:
     take.add_argument("--variant", choices=["agnostic", "native"], help="the variant of a .pt")
     take.add_argument("--force", action="store_true", help="replace an existing one")
     take.set_defaults(run=_import)
+    leave = commands.add_parser("remove", help="take an imported adapter out of the cache again")
+    leave.add_argument("adapter", metavar="ENCODER/VARIANT")
+    leave.set_defaults(run=_remove)
     info = commands.add_parser("info", help="the provenance of an adapter")
     info.add_argument("adapter", help="a file, or ENCODER/VARIANT")
     info.set_defaults(run=_info)
@@ -140,6 +146,7 @@ def _verify(options: argparse.Namespace) -> None:
 
 
 def _import(options: argparse.Namespace) -> None:
+    from otadtk.adapter import known_adapter
     from otadtk.adapter.files import read_adapter, read_card, save_adapter
     from otadtk.adapter.importing import read_foreign
     from otadtk.encoders import get_spec
@@ -169,7 +176,41 @@ def _import(options: argparse.Namespace) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         with replacing(target) as file:
             file.write(options.file.read_bytes())
+    content = read_card(target)[0].content
     print(target)
+    if known_adapter(spec.name, card.variant) is not None:
+        logger.warning(
+            "from now on this file is the %s adapter of %s, in place of the one that comes with "
+            "otadtk; every output names its content %s. otadtk-adapters remove %s/%s undoes it",
+            card.variant, spec.name, content[:12], spec.name, card.variant,
+        )  # fmt: skip
+    else:
+        command = f"otadtk {spec.name} REF EVAL --variant {card.variant}"
+        logger.info("content %s; %s uses it", content[:12], command)
+
+
+def _remove(options: argparse.Namespace) -> None:
+    from otadtk.adapter import VARIANTS, known_adapter
+    from otadtk.adapter.files import read_card
+    from otadtk.weights import adapter_cache
+
+    encoder, _, variant = options.adapter.partition("/")
+    if not encoder or variant not in VARIANTS or variant == "raw":
+        known = ", ".join(name for name in VARIANTS if name != "raw")
+        raise UsageError(f"{options.adapter} is not ENCODER/VARIANT; the variants are {known}.")
+    path = adapter_cache() / encoder / f"{variant}.safetensors"
+    if not path.is_file():
+        raise UsageError(
+            f"There is no imported {variant} adapter of {encoder}: {path} does not exist."
+        )
+    try:
+        content = read_card(path)[0].content[:12]
+    except AdapterError:  # a damaged file can be removed all the more
+        content = "damaged"
+    path.unlink()
+    print(f"removed {path}  content {content}")
+    if known_adapter(encoder, variant) is not None:
+        logger.info("the %s adapter that comes with otadtk counts again", variant)
 
 
 def _info(options: argparse.Namespace) -> None:

@@ -127,6 +127,8 @@ def _compare(options: argparse.Namespace, engine: Engine) -> None:
         if not audits:  # the sets are audited with the first model
             first = {name: found[0] for name, found in sets.items()}
             audits = describe(metrics[0], references[0], first)
+            if not metrics[0].spec.reading.usual and not metrics[0].entry:
+                logger.info("clips: %s", metrics[0].spec.reading.describe())
             if not options.paired:
                 suggest_pairs(first)
         if designs is None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from otadtk.adapter import VARIANTS
+from otadtk.cli.inputs.reading_options import add_reading_options, reading_options
 from otadtk.cli.shared.common_options import add_common_options
 from otadtk.cli.shared.engine_options import add_engine_options, chosen_engine
 from otadtk.cli.shared.execute import EXIT_CODES, execute
@@ -61,6 +62,7 @@ def _parser() -> argparse.ArgumentParser:
         choices=["kadtk"],
         help="write frames next to the audio, where that tool looks for them",
     )
+    add_reading_options(parser)
     add_common_options(parser)
     add_engine_options(parser)
     return parser
@@ -72,12 +74,14 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _embed(options: argparse.Namespace, engine: Engine) -> None:
+    from otadtk.audio.heard import chosen_reading
     from otadtk.embed import AudioPass, EmbedOptions, LazyEncoder
     from otadtk.embed.formats.caches import write_kadtk_layout
     from otadtk.embed.formats.table import export_set
     from otadtk.embed.store import EmbeddingStore
     from otadtk.encoders import get_spec, list_models
     from otadtk.encoders.frames import with_frames
+    from otadtk.encoders.spec import with_reading
     from otadtk.files.remote import url_of
     from otadtk.metrics.ground import load_ground_metric, spec_to_score
 
@@ -93,6 +97,8 @@ def _embed(options: argparse.Namespace, engine: Engine) -> None:
         specs = [spec_to_score(spec) for spec in specs]
     if options.layout is not None:
         specs = [with_frames(spec, options.layout) for spec in specs]
+    reading = chosen_reading(**reading_options(options))  # type: ignore[misc]
+    specs = [with_reading(spec, reading) for spec in specs]
     encoders = [LazyEncoder(spec, options.device, options.weights) for spec in specs]
     how = EmbedOptions(
         recursive=options.recursive,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from otadtk.adapter import VARIANTS
+from otadtk.cli.inputs.reading_options import add_reading_options
 from otadtk.cli.shared.common_options import add_common_options
 from otadtk.cli.shared.execute import EXIT_CODES, execute
 from otadtk.cli.shared.metric_options import embedding_options
@@ -41,6 +42,7 @@ def _parser() -> argparse.ArgumentParser:
         "raw packs the embedding alone",
     )
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="FILE.otadpack")
+    add_reading_options(parser)
     add_common_options(parser)
     return parser
 

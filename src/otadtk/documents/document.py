@@ -173,7 +173,8 @@ def metric_record(metric: AudioMetric) -> Json:
         described["entry"] = metric.entry
     if "variant" in settings:
         facts = ("encoder", "variant", "content", "origin", "licence")
-        described["adapter"] = card and {name: getattr(card, name) for name in facts}
+        own = {"file": str(metric.ground.file)} if metric.ground.file is not None else {}
+        described["adapter"] = card and {**{name: getattr(card, name) for name in facts}, **own}
     return described
 
 

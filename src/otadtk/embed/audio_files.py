@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import overload
 
 from otadtk.audio.find import list_audio
-from otadtk.audio.inputs import Clip, find_clips
+from otadtk.audio.inputs import Clip, each_channel, find_clips
 from otadtk.embed.options import Source
 from otadtk.files.remote import absolute, as_path, url_of
 
@@ -15,10 +15,11 @@ from otadtk.files.remote import absolute, as_path, url_of
 class AudioFiles(Sequence[Path | Clip]):
     """The clips of a source, each as a worker on any node can open it.
 
-    Of a folder only names are held, and an absolute path is made when it is asked for.
+    Of a folder only names are held, and an absolute path is made when it is asked for. With
+    ``channels`` every channel of a file is a clip.
     """
 
-    def __init__(self, source: Source, *, recursive: bool) -> None:
+    def __init__(self, source: Source, *, recursive: bool, channels: bool = False) -> None:
         one = isinstance(source, (str, Path))
         self._root = as_path(source) if isinstance(source, (str, Path)) else Path()
         self._names: list[str] = []
@@ -27,6 +28,9 @@ class AudioFiles(Sequence[Path | Clip]):
         )
         if found is None:
             self._names = list_audio(self._root, recursive=recursive)
+        if channels:
+            found = found or [Clip.of_file(self._root / name) for name in self._names]
+            found, self._names = [part for clip in found for part in each_channel(clip)], []
         self.clips = tuple(found or ())
         """The clips, unless the source is a plain folder or file."""
         self.title = (self._root.name or url_of(self._root)) if one else "clips"

@@ -43,7 +43,7 @@ class AudioPass:
 
     def embed(self, source: Source) -> list[EmbeddingSet]:
         """One set per encoder, in their order; the clips have the order of their names."""
-        files = AudioFiles(source, recursive=self.options.recursive)
+        files = self._files(source)
         records: dict[int, Record] = {}
         bad: dict[int, str] = {}
         for index, record in self._records(files, keep=True):
@@ -63,7 +63,7 @@ class AudioPass:
 
     def fill_store(self, source: Source) -> FilledStore:
         """Put the embeddings into the store only: memory does not grow with their number."""
-        files = AudioFiles(source, recursive=self.options.recursive)
+        files = self._files(source)
         encoded = np.zeros(len(self.encoders), dtype=np.int64)
         bad: dict[int, str] = {}
         for index, record in self._records(files, keep=False):
@@ -73,6 +73,10 @@ class AudioPass:
                 bad[index] = record.reason
         left_out = self._check(files, bad)
         return FilledStore(len(files) - len(bad), tuple(encoded.tolist()), left_out)
+
+    def _files(self, source: Source) -> AudioFiles:
+        each = any(encoder.spec.reading.channels == "each" for encoder in self.encoders)
+        return AudioFiles(source, recursive=self.options.recursive, channels=each)
 
     def _records(self, files: AudioFiles, *, keep: bool) -> Iterator[tuple[int, Record]]:
         """The record of each file, in the order in which they are done."""

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from otadtk.audio.clip_audit import NOT_FINITE, SILENCE_PEAK, ClipAudit
+from otadtk.audio.clip_audit import NOT_FINITE, ClipAudit
+from otadtk.audio.reading import SILENCE_PEAK
 from otadtk.distances.neighbours import nearest_within, usual_nearest_distance
 from otadtk.embed import BadClip, EmbeddingSet
 from otadtk.errors import UsageError
@@ -80,8 +81,14 @@ class Contrast:
     def __str__(self) -> str:
         return (
             f"the sets differ in {self.what}: {self.reference} in the reference, {self.evaluated} in "
-            f"the evaluated set"
+            f"the evaluated set{self.advice}"
         )
+
+    @property
+    def advice(self) -> str:
+        """The option that makes the sets alike, if there is one."""
+        option = {"loudness": "--normalise -23", "duration": "--duration S"}.get(self.what)
+        return f" ({option} makes them alike)" if option is not None else ""
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,8 @@ def summary_line(audits: Mapping[str, PairAudit]) -> str:
     for what, differing in contrasts.items():
         names = ", ".join(f"{name} ({contrast.evaluated})" for name, contrast in differing)
         usual = differing[0][1].reference
-        parts.append(f"unlike the reference in {what} ({usual}): {names}")
+        advice = differing[0][1].advice
+        parts.append(f"unlike the reference in {what} ({usual}): {names}{advice}")
     return "; ".join(parts)
 
 

@@ -159,8 +159,13 @@ class Evaluation(Written):
         return f"{line}  ({where}{times}, p = {floor.p_value:.3g}{'; ' if better else ''}{better})"
 
     def details(self) -> list[str]:
-        """One line per statistic."""
+        """One line per statistic, and one on how clips are read where that was chosen."""
         lines, found = list(self.measurement.details), self.statistics
+        reading = self.metric.spec.reading
+        if not reading.usual and not self.metric.entry:  # a protocol says so itself
+            lines.insert(0, f"clips: {reading.describe()}")
+        if self.metric.ground.file is not None:
+            lines.insert(0, f"adapter: {self.metric.ground.adapter_name}")
         if found.floor is not None:
             floor = found.floor
             within = {"free": "", "strata": " within groups", "pairs": " within pairs"}

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, cast, final
 
+from otadtk.audio.heard import chosen_reading
 from otadtk.device import resolve_device
 from otadtk.encoders import get_spec
 from otadtk.encoders.precomputed import GIVEN
@@ -69,6 +70,14 @@ class EmbeddingOptions(TypedDict, total=False):
     """Where the work is done (default: on threads of this process); the caller closes it."""
     reading: Reading | None
     """How files become the signal, if not as otadtk reads them by itself."""
+    duration: float | None
+    """The seconds that are heard of every clip (default: all)."""
+    crop: str
+    """Which ones: "start" (default), "centre", or "pad" and "loop" for shorter clips too."""
+    normalise: float | str | None
+    """The loudness in LUFS that every clip is brought to, or "peak" for a peak at full scale."""
+    channels: str
+    """"mix" (default), "left", "right", or "each": every channel is a clip."""
     import_cache: str | None
     """Read what "kadtk", "fadtk" or "otadtk-0.1.2" cached beside the audio."""
 
@@ -119,12 +128,23 @@ class AudioMetric(MetricEntry, ABC):
         import_cache = options.get("import_cache")
         frames = self._frames_to_compare(options.get("frames"), import_cache)
         spec = encoder.spec if encoder is not None else self._find_spec(model)
-        reading = options.get("reading")
-        if reading is not None and encoder is None and spec is not GIVEN:
+        reading = options.get("reading") or chosen_reading(
+            options.get("duration"),
+            options.get("crop"),
+            options.get("normalise"),
+            options.get("channels"),
+        )
+        plain = spec
+        if encoder is None and spec is not GIVEN:
             spec = with_reading(spec, reading)
+        elif not reading.usual:
+            what = "a loaded encoder" if encoder is not None else "embeddings"
+            raise UsageError(f"How clips are read cannot be chosen for {what}.")
         if frames is not None and encoder is not None:
             raise UsageError("Frames need the name of a model, not a loaded encoder.")
-        self.ground = self._find_ground_metric(spec, model, variant, adapter, adapter_checkpoint)
+        # an adapter was trained on clips as they are
+        self.ground = self._find_ground_metric(plain, model, variant, adapter, adapter_checkpoint)
+        self.ground = replace(self.ground, spec=with_reading(self.ground.spec, reading))
         if frames is not None and spec is not GIVEN:
             if self.ground.adapter is not None:
                 raise UsageError("Adapters take clip vectors, not frames: use the variant 'raw'.")

@@ -38,6 +38,14 @@ class GroundMetric:
     variant: str = "raw"
     adapter: Adapter | None = None
     card: AdapterCard | None = None
+    file: Path | None = None
+    """The user's file of the adapter; ``None`` for one that comes with otadtk."""
+
+    @property
+    def adapter_name(self) -> str:
+        """The adapter by its content, and by its file if that is the user's; empty without one."""
+        content = self.card.content[:12] if self.card is not None else ""
+        return f"{content} of {self.file}" if self.file is not None else content
 
     def adapt(self, sides: Sequence[Array], device: str | None = None) -> list[Tensor]:
         """The vectors of each side in this space, on the device."""
@@ -103,7 +111,7 @@ def load_ground_metric(
         if found is None:
             return GroundMetric(spec.name, spec)
         loaded = found
-    return GroundMetric(spec.name, loaded.spec, variant, loaded.network, loaded.card)
+    return GroundMetric(spec.name, loaded.spec, variant, loaded.network, loaded.card, loaded.file)
 
 
 def spec_to_score(spec: EncoderSpec) -> EncoderSpec:

@@ -208,9 +208,11 @@ class OTAD(AudioMetric):
         diagnostics = self._diagnose(reference, evaluated)
         result = diagnostics.transport
         assert result is not None
+        adapter = f" (adapter {name})" if (name := self.ground.adapter_name) else ""
+        space = f"{self.model_name}, variant {self.variant}{adapter}"
         return Measurement(
             diagnostics.score,
-            description=f"OTAD with {self.model_name}, variant {self.variant}: {result.describe()}",
+            description=f"OTAD with {space}: {result.describe()}",
             notes=tuple(result.notes),
             converged=result.converged,
             facts={"certificate": certificate_record(result)},

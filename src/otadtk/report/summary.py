@@ -212,6 +212,8 @@ def _facts(diagnostics: OTADDiagnostics, evidence: Evidence) -> tuple[Fact, ...]
     ]
     if card is not None:
         facts.append(Fact("Adapter", card.content or card.fingerprint, code=True))
+        if evidence.ground.file is not None:
+            facts.append(Fact("Adapter file", str(evidence.ground.file), code=True))
         facts.append(Fact("Adapter trained on", card.data))
     facts += [
         Fact("Coupling", f"{settings.coupling}, {settings.divergence}, ε = {epsilon}"),

@@ -12,7 +12,7 @@ A reader opens a clip by ``opened`` and hears its ``excerpt``.
 
 from __future__ import annotations
 
-from otadtk.audio.inputs.clip import COLUMNS, Clip, opened
+from otadtk.audio.inputs.clip import COLUMNS, Clip, each_channel, opened
 from otadtk.audio.inputs.resolve import find_clips, may_have_columns
 
-__all__ = ["COLUMNS", "Clip", "find_clips", "may_have_columns", "opened"]
+__all__ = ["COLUMNS", "Clip", "each_channel", "find_clips", "may_have_columns", "opened"]

@@ -5,11 +5,12 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
 from otadtk.audio.excerpt import WHOLE, Excerpt
+from otadtk.errors import AudioError
 from otadtk.files.remote import absolute, fetched
 
 COLUMNS = ("caption", "group", "pair", "label", "system")
@@ -55,6 +56,22 @@ def opened(clip: Clip) -> Iterator[Path]:
         copy.write(content)
         copy.flush()
         yield Path(copy.name)
+
+
+def each_channel(clip: Clip) -> list[Clip]:
+    """A clip for each channel of a file; the clip itself if there is one, or none can be read."""
+    import soundfile
+
+    try:
+        with opened(clip) as path:
+            channels = int(soundfile.info(path).channels)
+    except (soundfile.LibsndfileError, AudioError, OSError):
+        return [clip]  # whoever decodes it says why, or finds all channels in it
+    if channels == 1:
+        return [clip]
+    plain = clip.name.with_name(clip.name.name.replace(f"#{clip.excerpt.describe()}", ""))
+    parts = [replace(clip.excerpt, channel=k) for k in range(channels)]
+    return [replace(clip, name=excerpt_name(plain, part), excerpt=part) for part in parts]
 
 
 def excerpt_name(path: Path, excerpt: Excerpt) -> Path:

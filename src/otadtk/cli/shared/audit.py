@@ -6,6 +6,7 @@ import argparse
 import logging
 from typing import TYPE_CHECKING
 
+from otadtk.cli.inputs.reading_options import GROUP as READING_GROUP
 from otadtk.cli.shared.common_options import AUDIO_GROUP, SOURCE_GROUP, given_in, group_titles
 from otadtk.cli.shared.engine_options import GROUP as ENGINE_GROUP
 from otadtk.cli.shared.json_output import emit_json, json_file
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_USED_BY_AUDIT = (AUDIO_GROUP, SOURCE_GROUP, ENGINE_GROUP)
+_USED_BY_AUDIT = (AUDIO_GROUP, SOURCE_GROUP, ENGINE_GROUP, READING_GROUP)
 
 
 def add_audit_option(parser: argparse.ArgumentParser) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from otadtk.adapter import VARIANTS, WITH_FEATURES, default_variant
+from otadtk.cli.inputs.reading_options import reading_options
 from otadtk.errors import OtadtkError, UsageError
 from otadtk.metrics.entry import flag_of
 from otadtk.metrics.registry import DEFAULT, all_metrics, get_metric, metric_names
@@ -124,6 +125,7 @@ def check_source_options(options: argparse.Namespace, sets: Sequence[Path]) -> N
     elif options.import_cache is not None:
         raise UsageError(f"--import-cache does nothing with {why}; remove it.")
     for flag, given in {
+        **{f"--{name}": True for name in reading_options(options)},
         "--force-emb-encode": options.force_emb_encode,
         "--on-error skip": options.on_error != "fail",
         "--weights": options.weights is not None,
@@ -144,6 +146,7 @@ def embedding_options(options: argparse.Namespace, engine: Engine) -> EmbeddingO
         "frames": getattr(options, "frames", None),
         "import_cache": getattr(options, "import_cache", None),
         "engine": engine,
+        **reading_options(options),
     }
 
 

@@ -25,6 +25,10 @@ _PINNED = {
     "frames": "--frames",
     "import_cache": "--import-cache",
     "weights": "--weights",
+    "duration": "--duration",
+    "crop": "--crop",
+    "normalise": "--normalise",
+    "channels": "--channels",
     "audit_only": "--audit-only",
 }
 

@@ -45,5 +45,8 @@ def _row(evaluation: Evaluation, options: argparse.Namespace) -> list[object]:
     variant = evaluation.metric.settings_record.get("variant", "")
     _, at, tool = evaluation.metric.spec.name.partition("@")  # "@kadtk" marks frames
     model = f"{options.model or evaluation.metric.model_name}{at}{tool}"
+    reading = evaluation.metric.spec.reading
+    if not reading.usual and not evaluation.metric.entry:
+        model = f"{model} ({reading.describe()})"
     inputs = [evaluation.label, model, variant, options.ref, options.eval]
     return [*inputs, evaluation.score, evaluation.seconds]

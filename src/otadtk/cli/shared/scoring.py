@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from otadtk.cli.inputs.reading_options import add_reading_options
 from otadtk.cli.shared.common_options import add_common_options, add_source_options
 from otadtk.cli.shared.engine_options import add_engine_options
 from otadtk.cli.shared.json_output import json_file
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 def add_input_options(parser: argparse.ArgumentParser) -> None:
     """How the sets are read and embedded, and on which engine."""
     add_source_options(parser)
+    add_reading_options(parser)
     add_common_options(parser)
     add_engine_options(parser)
 

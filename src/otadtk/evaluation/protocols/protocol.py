@@ -22,7 +22,8 @@ _FACTS = ("title", "version", "tool", "pairing", "quirks")
 _OWN = ("metric", "model", "frames", "variant")
 _TRUE, _FALSE = ("yes", "true", "on", "1"), ("no", "false", "off", "0")
 _WORDS = {
-    "channels": ("mean", "first", "both"),
+    "channels": ("mean", "first", "second", "both", "each"),
+    "crop": ("start", "centre", "pad", "loop"),
     "resampler": ("soxr", "sinc", "kaiser"),
     "peak_of": ("file", "resampled"),
 }
@@ -177,11 +178,13 @@ def _audio_value(where: str, key: str, value: str) -> Any:
         if value.lower() not in (*_TRUE, *_FALSE):
             raise UsageError(f"{where}: {key} must be yes or no, not {value!r}.")
         return value.lower() in _TRUE
+    if key == "normalise" and value == "peak":
+        return value
     try:
         number = float(value)
     except ValueError:
         number = float("nan")
-    if not abs(number) < 1e6 or (key != "peak_db" and number < 0.0):
+    if not abs(number) < 1e6 or (key not in ("peak_db", "normalise") and number < 0.0):
         raise UsageError(f"{where}: {key} must be a number, not {value!r}.")
     return number
 

@@ -10,10 +10,9 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from otadtk.audio.clip_audit import SILENCE_PEAK
 from otadtk.audio.decode import AudioReader
 from otadtk.audio.inputs import Clip, opened
-from otadtk.audio.reading import Reading
+from otadtk.audio.reading import SILENCE_PEAK, Reading
 
 Samples = NDArray[np.float32]
 Grid = NDArray[np.uint8]
