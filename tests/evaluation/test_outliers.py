@@ -72,7 +72,7 @@ def test_commands_name_the_clip_and_print_no_interval(
     assert out.count("95 % interval: none, because a few far clips decide the score") == 2
     assert out.count("95 % interval none, because") == 2, "of the excess"
     assert "far.npy/7 makes up 99.9 %" in err
-    options = ["--metrics", "otad,fad", "--ci", "--excess", "--no-null"]
+    options = ["--metrics", "kad,fad", "--ci", "--excess", "--no-null"]
     assert score(["given", "ref.npy", "far.npy", *options]) == 0
     out, err = capsys.readouterr()
     assert "95 % interval: none" not in out
