@@ -24,13 +24,15 @@ from otadtk.distances.arrays import FloatArray
 from otadtk.distances.costs.protocol import Cost
 from otadtk.distances.costs.rounding import UNIT
 from otadtk.distances.transport.certificate.bracket import transport_bracket
-from otadtk.distances.transport.certificate.plan import Plan
+from otadtk.distances.transport.certificate.plan import Plan, PlanSums
 from otadtk.distances.transport.result import Coupling
 
 _SAFETY = 2.0
 """Factor on effects that are known to first order only."""
 _SMALL = 0.02
 """Rounding of a cost in units of ε, up to which its effect on ⟨T, C⟩ is of first order."""
+_EXACT = 0.25
+"""Entries of a correction up to which the solver's residual is trusted."""
 _PRODUCTS = 8.0
 """Products of the correction that counts in its marginals, nearly all of it in the first few."""
 _EMPTIEST = 1e-12
@@ -76,7 +78,8 @@ def certify(
     if not np.isfinite(relative):  # a plan beyond repair certifies nothing
         relative = float("inf")
     value = float(sums.column_costs.sum())
-    sum_error = _sum_error(plan, a, b, epsilon)
+    moved = 0.0 if scaled is None else scaled.moved(sums)
+    sum_error = _sum_error(plan, a, b, epsilon, moved)
     rounding = plan.rounding.mean(a, b) + sum_error
     value_error = float("inf")
     if bracket:
@@ -106,13 +109,13 @@ def certify(
     )
 
 
-def _sum_error(plan: Plan, a: FloatArray, b: FloatArray, epsilon: float) -> float:
+def _sum_error(plan: Plan, a: FloatArray, b: FloatArray, epsilon: float, moved: float) -> float:
     """Rounding of the bounds themselves: of float64 sums, and of products that move marginals."""
     unit = UNIT[torch.float64] * (len(a) + len(b) + 16)
     error = unit * float(a @ np.abs(plan.f) + b @ np.abs(plan.g) + epsilon)
     missed = float(np.abs(plan.sums.rows - a).sum() + np.abs(plan.sums.columns - b).sum())
     farthest = float(np.abs(plan.f).max() + np.abs(plan.g).max())
-    return error + _PRODUCTS * plan.precision * missed * farthest
+    return error + _PRODUCTS * plan.precision * max(missed, moved) * farthest
 
 
 @dataclass(frozen=True)
@@ -128,6 +131,15 @@ class _Scaled:
     def large(self) -> bool:
         """Whether α ⊕ β is not small against 1."""
         return float(np.abs(self.alpha).max() + np.abs(self.beta).max()) >= 0.5
+
+    def moved(self, sums: PlanSums) -> float:
+        """Mass that the correction moves."""
+        return float(sums.rows @ np.abs(self.alpha) + sums.columns @ np.abs(self.beta))
+
+
+def _large(correction: FloatArray) -> bool:
+    """Whether rounding may add up on the way to a correction: then its residual is computed anew."""
+    return not float(np.abs(correction).max()) < _EXACT
 
 
 def _at_most(weights: FloatArray, sums: FloatArray) -> FloatArray:
@@ -161,11 +173,16 @@ def _corrected(
         return None
     if symmetric:
         alpha, residual = plan.solve_both(a - r, goal)
+        if _large(alpha):
+            residual = a - r * (1.0 + alpha) - plan.apply(alpha)
         beta, plan_beta = alpha, a - r - residual - r * alpha
         rho = sigma = _at_most(a, a - residual)
         scaled, both = plan.apply(np.stack([sigma - 1.0, beta * (sigma - 1.0)], axis=1)).T
     else:
         beta, residual = plan.column_correction(a, b, goal)
+        if _large(beta):
+            alpha = (a - r - plan.apply(beta)) / r
+            residual = b - c * (1.0 + beta) - plan.apply_transposed(alpha)
         rho, sigma = np.ones_like(a), _at_most(b, b - residual)
         vectors = np.stack([beta, sigma - 1.0, beta * (sigma - 1.0)], axis=1)
         plan_beta, scaled, both = plan.apply(vectors).T

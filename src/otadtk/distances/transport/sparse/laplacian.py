@@ -57,7 +57,8 @@ def conjugate_gradients(
         least = _ROUNDING * float(diagonal @ np.square(direction))
         if curvature <= least:
             if curvature > 0 or step == 0:
-                solution = solution + (weight / max(least, _TINY)) * direction
+                length = weight / max(least, _TINY)
+                solution, residual = solution + length * direction, residual - length * image
             break
         solution = solution + (weight / curvature) * direction
         residual = residual - (weight / curvature) * image
