@@ -4,8 +4,9 @@
 
 Reference and evaluated clips are 200 each, drawn without replacement, so that no clip has a twin. A
 share of the evaluated clips has a fault of ``otadtk.audio.perturb`` at strength 0.5, of six kinds in
-turn. A score notices it if its permutation test (99 permutations) gives p ≤ 0.05. The rows of a
-metric replace its rows in the CSV, so that the metrics may be measured one by one.
+turn. A score notices it if its permutation test (99 permutations) gives p ≤ 0.05. The raw vectors are
+those that the features of the default variant begin with. The rows of a metric replace its rows in
+the CSV, so that the metrics may be measured one by one.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from otadtk.distances.subsets import (
     transport_between,
 )
 from otadtk.distances.transport.couplings import TransportSettings
+from otadtk.encoders import get_spec
 from otadtk.statistics.resampling import permutation_floor
 from otadtk.training.versions import CLEAN
 
@@ -41,16 +43,17 @@ def transported(pool: Array) -> SubsetDistance:
     return transport_between(pool, TransportSettings())
 
 
+DEFAULT = default_variant("yamnet")
 METRICS: dict[str, tuple[str, Callable[[Array], SubsetDistance]]] = {
     "FAD": ("raw", frechet_between),
     "KAD": ("raw", kernel_between),
     "OTAD": ("raw", transported),
     "OTAD artifact": ("artifact", transported),
-    "OTAD default": (default_variant("yamnet"), transported),
+    "OTAD default": (DEFAULT, transported),
 }
 
 
-def draw(bank: Bank, share: float, run: int) -> Array:
+def draw(bank: Bank, points: Array, share: float, run: int) -> Array:
     """The points of a reference and of evaluated clips, of which a share is spoilt."""
     rng = np.random.default_rng([6, run])
     count = round(share * CLIPS)
@@ -60,7 +63,7 @@ def draw(bank: Bank, share: float, run: int) -> Array:
     kinds = [bank.space.versions.rows(kind, STRENGTH) for kind in KINDS]
     faults = [kinds[k % len(kinds)][clip] for k, clip in enumerate(bad)]
     kept = clean[others[: 2 * CLIPS - count]]
-    return np.asarray(bank.space.points[np.concatenate([kept, np.array(faults, dtype=int)])])
+    return np.asarray(points[np.concatenate([kept, np.array(faults, dtype=int)])])
 
 
 def notices(distance: SubsetDistance, run: int) -> bool:
@@ -83,11 +86,15 @@ def main() -> None:
     if options.csv.exists():
         with options.csv.open(newline="") as file:
             rows = [row for row in csv.DictReader(file) if row["metric"] not in options.only]
-    banks = load(options.folder, sorted({METRICS[name][0] for name in options.only}))
+    needed = {METRICS[name][0] for name in options.only}
+    banks = load(options.folder, sorted({DEFAULT if name == "raw" else name for name in needed}))
     for name in options.only:
         variant, between = METRICS[name]
+        bank = banks[DEFAULT if variant == "raw" else variant]
+        raw = bank.space.versions.vectors[:, : get_spec("yamnet").dim]
+        points = raw if variant == "raw" else bank.space.points
         for share in SHARES:
-            pools = (draw(banks[variant], share, run) for run in range(options.runs))
+            pools = (draw(bank, points, share, run) for run in range(options.runs))
             seen = [notices(between(pool), run) for run, pool in enumerate(pools)]
             values = (name, variant, share, sum(seen) / len(seen), options.runs, CLIPS)
             rows.append(dict(zip(COLUMNS, values, strict=True)))
