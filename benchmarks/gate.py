@@ -29,7 +29,7 @@ from otadtk.statistics.conformal import count_exceeding
 from otadtk.statistics.differences import jackknife_difference
 from otadtk.statistics.resampling import Interval, jackknife_interval
 from otadtk.statistics.spoilt import Half, judge_all
-from otadtk.training.versions import CLEAN
+from otadtk.training.spoil import CLEAN
 
 ENGINE = LocalEngine(1)
 SHARE = 0.1
