@@ -74,6 +74,16 @@ def notices(distance: SubsetDistance, run: int) -> bool:
     return floor.p_value <= LEVEL
 
 
+def write(path: Path, rows: list[dict[str, object]]) -> None:
+    """Write the rows in the order of the metrics and the shares."""
+    names = list(METRICS)
+    rows.sort(key=lambda row: (names.index(str(row["metric"])), float(str(row["share"]))))
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("folder", type=Path, help="ESC-50 as published")
@@ -99,11 +109,7 @@ def main() -> None:
             values = (name, variant, share, sum(seen) / len(seen), options.runs, CLIPS)
             rows.append(dict(zip(COLUMNS, values, strict=True)))
             print(f"{name}, {variant}: {share:.1%} spoilt: {sum(seen)} of {len(seen)}", flush=True)
-    rows.sort(key=lambda row: (list(METRICS).index(str(row["metric"])), float(str(row["share"]))))
-    with options.csv.open("w", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+        write(options.csv, rows)
 
 
 if __name__ == "__main__":
