@@ -5,8 +5,8 @@
 Reference and evaluated clips are 200 each, drawn without replacement, so that no clip has a twin. A
 share of the evaluated clips has a fault of ``otadtk.audio.perturb`` at strength 0.5, of six kinds in
 turn. A score notices it if its permutation test (99 permutations) gives p ≤ 0.05. The raw vectors are
-those that the features of the default variant begin with. The rows of a metric replace its rows in
-the CSV, so that the metrics may be measured one by one.
+those that the features of the default variant begin with. The rows of a metric and share replace
+those in the CSV, so that they may be measured one by one.
 """
 
 from __future__ import annotations
@@ -74,6 +74,10 @@ def notices(distance: SubsetDistance, run: int) -> bool:
     return floor.p_value <= LEVEL
 
 
+def measured_again(row: dict[str, str], options: argparse.Namespace) -> bool:
+    return row["metric"] in options.only and float(row["share"]) in options.shares
+
+
 def write(path: Path, rows: list[dict[str, object]]) -> None:
     """Write the rows in the order of the metrics and the shares."""
     names = list(METRICS)
@@ -89,13 +93,14 @@ def main() -> None:
     parser.add_argument("folder", type=Path, help="ESC-50 as published")
     parser.add_argument("--csv", type=Path, default=Path("docs/evidence/power.csv"))
     parser.add_argument("--only", nargs="+", choices=METRICS, default=list(METRICS))
+    parser.add_argument("--shares", type=float, nargs="+", default=list(SHARES))
     parser.add_argument("--runs", type=int, default=20)
     options = parser.parse_args()
     torch.set_num_threads(1)
     rows: list[dict[str, object]] = []
     if options.csv.exists():
         with options.csv.open(newline="") as file:
-            rows = [row for row in csv.DictReader(file) if row["metric"] not in options.only]
+            rows = [row for row in csv.DictReader(file) if not measured_again(row, options)]
     needed = {METRICS[name][0] for name in options.only}
     banks = load(options.folder, sorted({DEFAULT if name == "raw" else name for name in needed}))
     for name in options.only:
@@ -103,13 +108,13 @@ def main() -> None:
         bank = banks[DEFAULT if variant == "raw" else variant]
         raw = bank.space.versions.vectors[:, : get_spec("yamnet").dim]
         points = raw if variant == "raw" else bank.space.points
-        for share in SHARES:
+        for share in options.shares:
             pools = (draw(bank, points, share, run) for run in range(options.runs))
             seen = [notices(between(pool), run) for run, pool in enumerate(pools)]
             values = (name, variant, share, sum(seen) / len(seen), options.runs, CLIPS)
             rows.append(dict(zip(COLUMNS, values, strict=True)))
             print(f"{name}, {variant}: {share:.1%} spoilt: {sum(seen)} of {len(seen)}", flush=True)
-        write(options.csv, rows)
+            write(options.csv, rows)
 
 
 if __name__ == "__main__":
