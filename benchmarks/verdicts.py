@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -30,7 +31,7 @@ from otadtk.experiments.data import Embedded, Space, clean_plan, read_clips
 from otadtk.metrics.verdicts import squares_between
 from otadtk.statistics.designs import Design, Free, Pairs, Strata
 from otadtk.statistics.excess import excess_score
-from otadtk.statistics.judging import HALVINGS, judge_clips
+from otadtk.statistics.judging import judge_clips
 from otadtk.statistics.ranking import auroc
 from otadtk.statistics.resampling import permutation_floor
 from otadtk.statistics.verdicts import Verdicts
@@ -58,7 +59,6 @@ class Bank:
     labels: Array
     spoilt: Array
     """The clips that have spoilt versions."""
-    fault_dims: int
 
     def draw(
         self, n: int, m: int, share: float, kind: str, seed: list[int], *, twins: bool = False
@@ -76,17 +76,21 @@ class Bank:
         faults = self.space.versions.rows(kind, STRENGTH)[bad] if count else clean[:0]
         return clean[reference], np.concatenate([faults, clean[kept]]), count
 
-    def judge(self, reference: Array, evaluated: Array, seed: int, halvings: int) -> Verdicts:
-        """The verdicts on the evaluated clips; ``halvings`` only matter for all clips together."""
-        points = self.space.points[np.concatenate([reference, evaluated])].astype(np.float64)
-        dims = self.fault_dims
+    @cached_property
+    def squares(self) -> Array:
+        """The squared distances of all versions of all clips."""
+        every = np.arange(len(self.space.points))
+        return squares_between(self.space.points.astype(np.float64))(every, every)
+
+    def judge(self, reference: Array, evaluated: Array, seed: int, fdr: float = 0.1) -> Verdicts:
+        """The verdicts on the evaluated clips."""
+        rows = np.concatenate([reference, evaluated])
         return judge_clips(
-            squares_between(points),
+            lambda i, j: self.squares[np.ix_(rows[i], rows[j])],
             len(reference),
             len(evaluated),
+            fdr=fdr,
             seed=seed,
-            faults=squares_between(points[:, -dims:]) if dims else None,
-            halvings=halvings,
         )
 
 
@@ -97,16 +101,7 @@ def load(folder: Path, variants: list[str]) -> dict[str, Bank]:
     versions = tuple(Version(int(i), kind, STRENGTH) for kind in KINDS for i in spoilt)
     embedded = Embedded(data, "yamnet", EmbeddingStore(None), engine=ENGINE)
     plan = (*clean_plan(len(data.clips)), *versions)
-    networks = {name: loaded.network for name, loaded in embedded.adapters.items()}
-    return {
-        name: Bank(
-            embedded.space(plan, name),
-            data.labels,
-            spoilt,
-            networks[name].fault_dims if name in networks else 0,
-        )
-        for name in variants
-    }
+    return {name: Bank(embedded.space(plan, name), data.labels, spoilt) for name in variants}
 
 
 def cases(options: argparse.Namespace) -> list[tuple[float, str]]:
@@ -127,7 +122,7 @@ def measure_alarms(banks: dict[str, Bank], options: argparse.Namespace) -> None:
                 rates, found, areas = [], [], []
                 for run in range(options.runs):
                     x, y, count = bank.draw(n, m, share, kind, [1, run], twins=options.twins)
-                    verdicts = bank.judge(x, y, run, 1)
+                    verdicts = bank.judge(x, y, run)
                     called = np.array([verdicts.bad, verdicts.proven])
                     rates.append(called[:, count:].sum(1) / np.maximum(1, called.sum(1)))
                     if count:
@@ -161,7 +156,7 @@ def measure_some(banks: dict[str, Bank], options: argparse.Namespace) -> None:
                 said, inside = [], []
                 for run in range(options.runs):
                     x, y, count = bank.draw(n, m, share, kind, [2, run])
-                    spoilt = bank.judge(x, y, run, HALVINGS).spoilt
+                    spoilt = bank.judge(x, y, run).spoilt
                     said.append(spoilt.p_value <= 0.05)
                     inside.append(spoilt.share.low <= count / m <= spoilt.share.high)
                 print(

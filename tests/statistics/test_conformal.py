@@ -8,8 +8,6 @@ import pytest
 from otadtk.errors import UsageError
 from otadtk.statistics import judging
 from otadtk.statistics.conformal import (
-    Rivals,
-    by_contrast_or_price,
     chosen_by_e,
     count_exceeding,
     least_together,
@@ -18,7 +16,6 @@ from otadtk.statistics.conformal import (
     rank_in_bags,
     reference_needed,
 )
-from otadtk.statistics.contrasts import swapped_contrasts
 from otadtk.statistics.judging import groups_of_their_own, halve, judge_clips
 from otadtk.statistics.prices import prices, swapped_prices
 from otadtk.statistics.spoilt import Half, judge_all
@@ -50,22 +47,14 @@ def test_halves_hold_every_kind_in_equal_numbers():
         assert sum(kinds[half] == "a") == 10 and sum(kinds[half] == "b") == 5
 
 
-def contrasts_with_faults(squares, n):
-    return swapped_contrasts(squares, n, np.sqrt(squares))
-
-
-FIGURES = [swapped_prices, swapped_contrasts, contrasts_with_faults]
-
-
-@pytest.mark.parametrize("figure", FIGURES)
 @pytest.mark.parametrize("swapped", [0, 3])
-def test_a_column_of_figures_only_knows_the_unordered_bag(swapped, figure):
+def test_a_column_of_prices_only_knows_the_unordered_bag(swapped):
     rng = np.random.default_rng(0)
     points = rng.normal(size=(12, 3))  # 7 reference clips and 5 evaluated ones
-    before = figure(every(points), 7)
+    before = swapped_prices(every(points), 7)
     j = 2
     points[[swapped, 7 + j]] = points[[7 + j, swapped]]
-    after = figure(every(points), 7)
+    after = swapped_prices(every(points), 7)
     bag = np.append(before.reference[:, j], before.own[j])
     bag[[swapped, 7]] = bag[[7, swapped]]
     assert np.allclose(np.append(after.reference[:, j], after.own[j]), bag, rtol=1e-10)
@@ -92,45 +81,6 @@ def test_swapped_prices_are_those_of_the_plain_algorithm():
         paid = (weights * length[clip, [bag[k] for k in rest]]).sum() / weights.sum()
         price = found.own[j] if clip == 5 + j else found.reference[place, j]
         assert price == pytest.approx(paid - np.log(weights.sum()), rel=1e-9)
-
-
-def test_swapped_contrasts_are_those_of_plain_regressions():
-    """Each is the prediction of a kernel ridge regression without the clip."""
-    squares = every(np.random.default_rng(1).normal(size=(9, 2)))
-    found, j = swapped_contrasts(squares, 5), 1
-    kernel = np.exp(-squares / (2.0 * np.median(squares)))
-    labels = np.array([0.0] * 5 + [1.0] * 4) - 3 / 9
-    labels[5 + j] -= 1.0
-    for clip in range(9):
-        rest = [k for k in range(9) if k != clip]
-        weights = np.linalg.solve(kernel[np.ix_(rest, rest)] + 3.0 * np.eye(8), labels[rest])
-        if clip < 5:
-            figure = found.reference[clip, j]
-        else:
-            figure = found.own[j] if clip == 5 + j else found.others[clip - 5, j]
-        assert figure == pytest.approx(kernel[clip, rest] @ weights, rel=1e-9)
-
-
-def test_a_crowd_has_a_contrast_and_an_odd_clip_has_none():
-    """Both sets have a clip that is far away; eight evaluated clips are together, and not so far."""
-    rng = np.random.default_rng(0)
-    points = rng.normal(size=(160, 2))
-    points[0], points[159] = (30.0, 0.0), (0.0, 30.0)
-    points[100:108] = 5.0 + 0.3 * rng.normal(size=(8, 2))
-    found = swapped_contrasts(every(points), 100)
-    assert found.own[:8].min() > found.own[8:].max()
-    assert found.own[:8].min() > found.reference.max()
-
-
-def test_the_price_decides_where_no_contrast_finds_anything():
-    def ranked(counts, rivals):
-        each = np.full((3, 2), rivals, dtype=np.int32)
-        return Rivals(np.arange(2), np.array(counts), each)
-
-    contrasts, prices_ = ranked([7, 8], [[0, 2]] * 3), ranked([1, 2], [[2, 2]] * 3)
-    both = by_contrast_or_price(contrasts, prices_, 0.6)
-    assert both.counts.tolist() == [1, 8]
-    assert by_contrast_or_price(contrasts, ranked([1, 2], 0), 0.6).counts.tolist() == [7, 8]
 
 
 def test_prices_see_what_costs_do_not():
@@ -165,11 +115,9 @@ def test_e_values_of_good_clips_are_at_most_one_on_average():
             points = np.random.default_rng([3, run]).normal(size=(40 + clips, 2))
             if clips > 1:
                 points[40:46] *= 6.0  # some clips are bad; the others' e-values count
-            by_contrast, by_price = (
-                rank_in_bags(figure(every(points), 40), np.arange(40), np.arange(clips))
-                for figure in (swapped_contrasts, swapped_prices)
+            ranked = rank_in_bags(
+                swapped_prices(every(points), 40), np.arange(40), np.arange(clips)
             )
-            ranked = by_contrast_or_price(by_contrast, by_price, 0.1)
             e.append(ranked.e_values(0.3)[6 if clips > 1 else 0 :].mean())
         assert np.mean(e) <= 1.0 + 2 * np.std(e) / np.sqrt(len(e))
 

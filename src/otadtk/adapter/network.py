@@ -18,8 +18,6 @@ class Adapter(nn.Module, ABC):
     """A differentiable map g from clip vectors ``(n, input_dim)`` to the space of the ground cost."""
 
     input_dim: int
-    fault_dims: int = 0
-    """How many of the last coordinates of g are about faults alone."""
 
     @abstractmethod
     def forward(self, z: Tensor) -> Tensor:

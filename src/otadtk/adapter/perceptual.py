@@ -55,7 +55,6 @@ class PerceptualAdapter(Adapter):
         self.blocks = list(blocks)
         self._listened = slice(sum(blocks[: heard[0]]), sum(blocks[: heard[1]]))
         self.input_dim = sum(blocks)
-        self.fault_dims = families
         self.mean: Tensor
         self.spread: Tensor
         self.sizes: Tensor

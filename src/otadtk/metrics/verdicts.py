@@ -50,7 +50,6 @@ def judge(
     """The verdicts on both sides, from the distances between their clips."""
     x, y = (side.vectors for side in (evidence.reference, evidence.evaluated))
     adapted = [evidence.ground.adapt_vectors(side) for side in (x, y)]
-    dims = 0 if evidence.ground.adapter is None else evidence.ground.adapter.fault_dims
     swapped = None if groups is None else (groups[1], groups[0])
 
     def verdicts(by: int, on: int, of: Groups | None) -> Verdicts | None:
@@ -58,9 +57,7 @@ def judge(
         if n < LEAST_REFERENCE:
             return None
         points = np.concatenate([adapted[by], adapted[on]]).astype(np.float64)
-        faults = squares_between(points[:, -dims:]) if dims else None
-        squares = squares_between(points)
-        return judge_clips(squares, n, m, fdr=fdr, groups=of, seed=seed, faults=faults)
+        return judge_clips(squares_between(points), n, m, fdr=fdr, groups=of, seed=seed)
 
     return Judgement(verdicts(0, 1, groups), verdicts(1, 0, swapped))
 

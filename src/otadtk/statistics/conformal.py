@@ -11,15 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from otadtk.statistics.prices import FloatArray, Swapped
+from otadtk.statistics.prices import FloatArray, SwappedPrices
 
 IndexArray = NDArray[np.intp]
 CountArray = NDArray[np.int64]
 
 _MARGIN = 1.2
 """Rivals that are counted beyond those that are needed: not all of them are discoveries at last."""
-_CLEARLY = 1.25
-"""By so much more must prices find; where both find about the same clips, contrasts rank better."""
 _TIE = 1e-9
 """Relative difference below which two prices are one price, computed twice."""
 
@@ -55,12 +53,6 @@ class Rivals:
     """Reference clips of at least the price of each."""
     rivals: NDArray[np.int32]
 
-    def findable(self, fdr: float) -> CountArray:
-        """About how many evaluated clips can be found, by the rivals in the bag of each clip."""
-        n, m = self.rivals.shape
-        allowed = m * np.arange(1, n + 1)[:, None] <= fdr * (n + 1) * self.rivals
-        return np.asarray(np.where(allowed, self.rivals, 0).max(axis=0, initial=0), dtype=np.int64)
-
     def e_values(self, fdr: float) -> FloatArray:
         """For each clip (N + 1) / b if it is among the b dearest of its bag, otherwise 0.
 
@@ -77,22 +69,7 @@ class Rivals:
         return np.where(called, (n + 1.0) / np.maximum(dearest, 1), 0.0)
 
 
-def by_contrast_or_price(contrasts: Rivals, prices: Rivals, fdr: float) -> Rivals:
-    """For each clip its ranks by contrast; by price where that finds clearly more other clips.
-
-    A contrast needs clips that are alike; a single far clip, or one of each fault, has none, but a high
-    price. The choice only depends on the bag and on the other clips: the ranks stay as fair.
-    """
-    by_contrast, by_price = contrasts.findable(fdr), prices.findable(fdr)
-    better = (by_price > _CLEARLY * by_contrast) | ((by_contrast <= 1) & (by_price >= 1))
-    return Rivals(
-        contrasts.clips,
-        np.where(better, prices.counts, contrasts.counts),
-        np.where(better, prices.rivals, contrasts.rivals),
-    )
-
-
-def rank_in_bags(found: Swapped, reference: IndexArray, clips: IndexArray) -> Rivals:
+def rank_in_bags(found: SwappedPrices, reference: IndexArray, clips: IndexArray) -> Rivals:
     """The ranks of some evaluated clips among some reference clips, by places of both."""
     own, bags = found.own[clips], found.reference[np.ix_(reference, clips)]
     counts = np.asarray((bags >= _least(own)).sum(axis=0), dtype=np.int64)

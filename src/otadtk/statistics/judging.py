@@ -1,10 +1,9 @@
 """Judges single clips, with a bound on the share of false alarms.
 
 Small sets use the whole reference twice: each evaluated clip in turn joins the reference, and is
-ranked there by its contrast or its price among all others. In larger sets a part of the reference is
-held out and joins the evaluated clips, and what is left of the reference charges all of them. In both,
-a clip that is like the reference has every rank with the same probability
-(docs/understand/statistics.md).
+ranked there by its price among all others. In larger sets a part of the reference is held out and
+joins the evaluated clips, and what is left of the reference charges all of them. In both, a clip
+that is like the reference has every rank with the same probability (docs/understand/statistics.md).
 """
 
 from __future__ import annotations
@@ -20,14 +19,12 @@ from otadtk.statistics.conformal import (
     CountArray,
     IndexArray,
     Rivals,
-    by_contrast_or_price,
     count_exceeding,
     least_together,
     p_values,
     q_values,
     rank_in_bags,
 )
-from otadtk.statistics.contrasts import swapped_contrasts
 from otadtk.statistics.prices import SWEEPS, FloatArray, prices, swapped_prices
 from otadtk.statistics.spoilt import Half, judge_all
 from otadtk.statistics.verdicts import DEFAULT_FDR, Verdicts, check_fdr
@@ -37,7 +34,7 @@ Squares = Callable[[IndexArray, IndexArray], FloatArray]
 
 LEAST_REFERENCE = 2
 """Clips that the reference needs for a verdict."""
-HALVINGS = 3
+_HALVINGS = 3
 """How often the reference is halved for the statements on all clips together."""
 _SWAPPED_WORK = 2e9
 """N·M·(N + M) up to which every evaluated clip in turn joins the reference: 1,000 clips a side."""
@@ -53,12 +50,9 @@ def judge_clips(
     fdr: float = DEFAULT_FDR,
     seed: int = 0,
     groups: tuple[Sequence[str], Sequence[str]] | None = None,
-    faults: Squares | None = None,
-    halvings: int = HALVINGS,
 ) -> Verdicts:
     """The verdict on m evaluated clips, which follow the n reference clips in the pool.
 
-    ``faults`` are the distances in coordinates of faults alone, where the metric has such.
     ``groups`` are those of the reference and of the evaluated clips. A clip is compared with
     reference clips of its own group where these are enough; small groups are judged together.
     """
@@ -70,11 +64,11 @@ def judge_clips(
         own = groups_of_their_own(groups[0], groups[1], fdr)
         kinds = _kinds(groups[0], own), _kinds(groups[1], own)
     dealt = kinds[0] if groups is None else groups[0]
-    halves = [half for k in range(halvings) for half in halve(dealt, [seed, k])]
+    halves = [half for k in range(_HALVINGS) for half in halve(dealt, [seed, k])]
     seen = [_hold_out(squares, half, kinds) for half in halves]
     spoilt = judge_all(seen, kinds[1], seed=seed)
     if swaps(n, m):
-        rivals = _swap(squares, kinds, faults)
+        rivals = _swap(squares, kinds)
         counts = np.empty(m, dtype=np.int64)
         for group in rivals:
             counts[group.clips] = group.counts
@@ -92,10 +86,8 @@ def swaps(n: int, m: int) -> bool:
 
 def forecast_seconds(n: int, m: int) -> float:
     """About how long the verdicts on m clips take on one core, by the numbers of clips."""
-    held_out = 1.2e-7 * 2 * HALVINGS * min(_MOST_PAIRS, n // 2 * (n // 2 + m))
-    if not swaps(n, m):
-        return held_out
-    return held_out + 6e-11 * SWEEPS * n * m * (n + m) + 1.5e-10 * (n + m) ** 3
+    held_out = 1.2e-7 * 2 * _HALVINGS * min(_MOST_PAIRS, n // 2 * (n // 2 + m))
+    return held_out + (6e-11 * SWEEPS * n * m * (n + m) if swaps(n, m) else 0.0)
 
 
 def halve(kinds: Sequence[str], seed: Sequence[int]) -> tuple[IndexArray, IndexArray]:
@@ -105,24 +97,15 @@ def halve(kinds: Sequence[str], seed: Sequence[int]) -> tuple[IndexArray, IndexA
     return np.sort(order[0::2]), np.sort(order[1::2])
 
 
-def _swap(
-    squares: Squares, kinds: tuple[Sequence[str], Sequence[str]], faults: Squares | None
-) -> tuple[Rivals, ...]:
+def _swap(squares: Squares, kinds: tuple[Sequence[str], Sequence[str]]) -> tuple[Rivals, ...]:
     """The ranks of the clips of each kind in the reference of their kind."""
     n, (known, asked) = len(kinds[0]), (np.asarray(side, dtype=object) for side in kinds)
     pool = np.arange(n + len(asked))
-    between = squares(pool, pool)
-    prices_of = swapped_prices(between, n)
-    contrasts_of = swapped_contrasts(between, n, None if faults is None else faults(pool, pool))
-    found = []
-    for kind in sorted(set(asked)):
-        places = np.flatnonzero(known == kind), np.flatnonzero(asked == kind)
-        by_contrast, by_price = (
-            rank_in_bags(contrasts_of, *places),
-            rank_in_bags(prices_of, *places),
-        )
-        found.append(by_contrast_or_price(by_contrast, by_price, DEFAULT_FDR))
-    return tuple(found)
+    found = swapped_prices(squares(pool, pool), n)
+    return tuple(
+        rank_in_bags(found, np.flatnonzero(known == kind), np.flatnonzero(asked == kind))
+        for kind in sorted(set(asked))
+    )
 
 
 def _hold_out(

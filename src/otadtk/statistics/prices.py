@@ -24,18 +24,18 @@ all numbers are within the range of floats."""
 
 
 @dataclass(frozen=True, eq=False)
-class Swapped:
-    """Prices, or other figures of clips, when evaluated clip j joins the reference; a column each."""
+class SwappedPrices:
+    """Prices when evaluated clip j changes sides: what the reference with j charges, a column each."""
 
     reference: FloatArray
-    """Of every reference clip (rows)."""
+    """Of every reference clip (rows), charged by the other ones and j."""
     own: FloatArray
-    """Of j."""
+    """Of j, charged by the reference."""
     others: FloatArray
-    """Of every evaluated clip (rows); of no meaning for j itself."""
+    """Of every evaluated clip (rows), charged by the reference and j; of no meaning for j itself."""
 
 
-def swapped_prices(squares: FloatArray, n: int) -> Swapped:
+def swapped_prices(squares: FloatArray, n: int) -> SwappedPrices:
     """The prices from the squared distances of n reference clips and the evaluated clips to all.
 
     For each j the evaluated clips without j are transported to the reference with j. Then all clips
@@ -61,7 +61,7 @@ def swapped_prices(squares: FloatArray, n: int) -> Swapped:
 
     offer = (between * stock).sum(axis=0)
     own = (paid[:n, n:] * stock).sum(axis=0) / offer - np.log(offer)
-    return Swapped(price(slice(0, n)), own, price(slice(n, None)))
+    return SwappedPrices(price(slice(0, n)), own, price(slice(n, None)))
 
 
 def prices(squares: FloatArray) -> FloatArray:
@@ -76,14 +76,10 @@ def prices(squares: FloatArray) -> FloatArray:
     return found
 
 
-def typical(squares: FloatArray) -> float:
-    """The median squared distance; the mean, or 1, where that is 0."""
-    return float(np.median(squares)) or float(squares.mean()) or 1.0
-
-
 def _in_epsilon(squares: FloatArray) -> FloatArray:
     """The squared distances in units of ε; far ones are compressed in their order."""
-    length = squares / (SHARPNESS * typical(squares))
+    epsilon = SHARPNESS * float(np.median(squares)) or SHARPNESS * float(squares.mean()) or 1.0
+    length = squares / epsilon
     far = length > _FAR
     length[far] = _FARTHEST - (_FARTHEST - _FAR) * _FAR / length[far]
     return np.asarray(length, dtype=np.float64)
