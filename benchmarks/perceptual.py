@@ -37,8 +37,9 @@ from otadtk.statistics.ranking import auroc
 from otadtk.training.config import TrainingConfig
 from otadtk.training.evaluation import class_accuracy
 from otadtk.training.perceptual import PerceptualRecipe
+from otadtk.training.spoil import CLEAN
 from otadtk.training.train import fit, prepare
-from otadtk.training.versions import CLEAN, Version, VersionSet, embed_versions
+from otadtk.training.versions import Version, VersionSet, embed_versions
 
 MODEL = "yamnet+layers+signal+texture+spectrum+fullband"
 DRAWS, FAMILY_DRAWS = 5, 3

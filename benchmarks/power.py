@@ -28,7 +28,7 @@ from otadtk.distances.subsets import (
 )
 from otadtk.distances.transport.couplings import TransportSettings
 from otadtk.statistics.resampling import permutation_floor
-from otadtk.training.versions import CLEAN
+from otadtk.training.spoil import CLEAN
 
 CLIPS = 200
 SHARES = (0.0, 0.025, 0.05, 0.1, 0.2, 0.4)

@@ -35,7 +35,8 @@ from otadtk.statistics.judging import judge_clips
 from otadtk.statistics.ranking import auroc
 from otadtk.statistics.resampling import permutation_floor
 from otadtk.statistics.verdicts import Verdicts
-from otadtk.training.versions import CLEAN, Version
+from otadtk.training.spoil import CLEAN
+from otadtk.training.versions import Version
 
 KINDS = ("dropouts", "clipping", "loop", "band_limit", "noise", "clicks")
 STRENGTH = 0.5

@@ -81,7 +81,7 @@ def _text(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
     words = formatter._expand_help(action) if action.help else ""
     words = re.sub(r"([<>*_|\[\]])", r"\\\1", words)
     called = formatter._format_action_invocation(action).rpartition(", ")[2]
-    return f"`{called}`: {words}" if action.option_strings else words
+    return f"`{called}`: {words}" if " " in called else words
 
 
 def _usage(parser: argparse.ArgumentParser) -> str:

@@ -226,8 +226,9 @@ def listeners(source: Path) -> Figure:
         "system, twins, sets": "Which system is better? (twins)",
         "system, no twins": "Which system is better? (no twins)",
     }
-    figure = Figure((9.2, 3.4))
-    for axes, (level, title) in zip(figure.subplots(1, 3), panels.items(), strict=True):
+    figure = Figure((7.4, 8.2))
+    rows_of = figure.subplots(3, 1, height_ratios=[6, 10, 10])
+    for axes, (level, title) in zip(rows_of, panels.items(), strict=True):
         found: dict[str, list[float]] = {}
         for row in rows:
             if row["level"] == level:
@@ -242,9 +243,10 @@ def listeners(source: Path) -> Figure:
             dots = found[name]
             axes.plot(dots, [place] * len(dots), "|", color=INK, ms=5, alpha=0.5)
         tests = len(next(iter(found.values())))
-        axes.set_title(f"{title}\n{tests} tests")
-        axes.set(xlim=(-0.75, 1.02), xlabel="agreement ρ")
-        axes.tick_params(axis="y", labelsize=7, length=0)
+        axes.set_title(f"{title} {tests} tests")
+        axes.set(xlim=(-0.75, 1.02))
+        axes.tick_params(axis="y", labelsize=9, length=0)
         axes.axvline(0, color=GREY, lw=0.8)
+    axes.set_xlabel("agreement with listeners: Spearman's ρ, mean (bar) and single tests (ticks)")
     figure.tight_layout()
     return figure

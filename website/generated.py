@@ -10,6 +10,7 @@ from otadtk import errors
 from otadtk.cli.shared.execute import EXIT_CODES
 from otadtk.documents.schema import document_schema
 from otadtk.evaluation.protocols.protocol import load_protocol, protocol_names
+from website.commands import parsers
 
 MEANING = {
     "0": "done",
@@ -29,13 +30,22 @@ def exit_codes_page() -> str:
         "| code | meaning | in Python |",
         "|---|---|---|",
     ]
-    listed = EXIT_CODES.replace("\n", " ").partition(":")[2]
-    for code, words in re.findall(r"(\d+) ([^;]+)", listed):
+    for code, words in _codes():
         found = [kind.__name__ for kind in _family() if str(kind.exit_code) == code]
         names = ", ".join(f"`{name}`" for name in found) or "–"
-        lines.append(f"| {code} | {MEANING.get(code, words.strip())} | {names} |")
+        lines.append(f"| {code} | {MEANING.get(code, words)} | {names} |")
     lines += ["", "All exceptions are subclasses of `otadtk.OtadtkError`.", ""]
     return "\n".join(lines)
+
+
+def _codes() -> list[tuple[str, str]]:
+    """Every code with its words, as the ends of the help texts have them; some are of one command."""
+    found: dict[str, str] = {}
+    for name, parser in parsers().items():
+        listed = (parser.epilog or "").replace("\n", " ").partition("exit codes:")[2]
+        for code, words in re.findall(r"(\d+) ([^;]+)", listed):
+            found.setdefault(code, words if code in EXIT_CODES.split() else f"`{name}`: {words}")
+    return sorted(found.items(), key=lambda item: int(item[0]))
 
 
 def _family() -> list[type[errors.OtadtkError]]:
@@ -90,11 +100,15 @@ def _object(title: str, part: dict[str, Any]) -> list[str]:
         return []
     required = set(part.get("required", ()))
     lines = [f"## {title}", "", part.get("description", ""), ""]
-    lines += ["| field | type | always there | meaning |", "|---|---|---|---|"]
-    for name, field in part["properties"].items():
-        always = "yes" if name in required else "no"
-        words = field.get("description", "").replace("|", "\\|")
-        lines.append(f"| `{name}` | {_kind(field)} | {always} | {words} |")
+    fields = part["properties"]
+    described = any("description" in field for field in fields.values())
+    titles = ["field", "type", "always there", *(["meaning"] if described else [])]
+    lines += [f"| {' | '.join(titles)} |", "|---" * len(titles) + "|"]
+    for name, field in fields.items():
+        cells = [f"`{name}`", _kind(field), "yes" if name in required else "no"]
+        if described:
+            cells.append(field.get("description", "").replace("|", "\\|"))
+        lines.append(f"| {' | '.join(cells)} |")
     return [*lines, ""]
 
 

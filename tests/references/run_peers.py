@@ -1,14 +1,15 @@
 """Prints as JSON what kadtk 1.1, fadtk 1.1 or otadtk 0.1.2 itself scores for two folders.
 
     python tests/references/run_peers.py FOLDER_WITH_THE_PACKAGES kadtk|fadtk|otadtk REF EVAL WORK \
-        [--only-cached | --frames]
+        [--only-cached | --frames | --seeded]
 
 The published program runs from its command line on and leaves its caches beside the audio. Only
 what cannot be had everywhere is replaced: the network under the name of VGGish by a toy, because
 weights are out of reach for many, and imported packages that this needs nothing of by empty ones.
-With ``--only-cached`` the toy refuses to embed: what is scored must be cached already. With
-``--frames`` nothing is scored: the tool's models for EnCodec and CLAP make frames of the clips in
-REF, with stand-ins for their networks.
+With ``--seeded`` the network is the tool's own with seeded weights: VGGish of fadtk (torchvggish
+0.2 must be there), PANNs of kadtk (torchlibrosa). With ``--only-cached`` the toy refuses to embed:
+what is scored must be cached already. With ``--frames`` nothing is scored: the tool's models for
+EnCodec and CLAP make frames of the clips in REF, with stand-ins for their networks.
 """
 
 import contextlib
@@ -30,7 +31,7 @@ import torch
 import tqdm.contrib.concurrent
 
 HOME, TOOL, REFERENCE, EVALUATED, WORK = sys.argv[1:6]
-ONLY_CACHED = "--only-cached" in sys.argv
+ONLY_CACHED, SEEDED = "--only-cached" in sys.argv, "--seeded" in sys.argv
 EMPTY = {
     "encodec",
     "huggingface_hub",
@@ -138,14 +139,67 @@ else:
             return torch.from_numpy(toy_frames(audio))
 
 
+def seed_weights(network):
+    """Give a network the seeded weights; only the kernels of Fourier transforms stay."""
+    from seeded import state
+
+    own = network.state_dict()
+    shapes = {name: tuple(value.shape) for name, value in own.items()}
+    found = {name: torch.from_numpy(np.asarray(value)) for name, value in state(shapes).items()}
+    kept = {name: value for name, value in own.items() if "spectrogram_extractor" in name}
+    torch.nn.Module.load_state_dict(network, {**found, **kept})
+    return network.eval()
+
+
+def seeded_model():
+    """A model of the tool, with its own code and seeded weights."""
+    sys.path.insert(0, str(Path(__file__).parents[1] / "encoders" / "references"))
+    models = package.model_loader
+    if TOOL == "kadtk":
+        models.download_file = lambda *_: None
+        torch.load = lambda *_, **__: {"model": None}
+        network = models.panns.Wavegram_Logmel_Cnn14
+        network.load_state_dict = lambda self, _: seed_weights(self)
+        return models.PANNsModel("wavegram-logmel")
+    from torchvggish.torchvggish import _vgg
+    from torchvggish.vggish_input import waveform_to_examples
+
+    class Vggish(torch.nn.Module):
+        """Stands for the model of torch.hub, which reads waveforms."""
+
+        def __init__(self):
+            super().__init__()
+            self.inner = seed_weights(_vgg())
+            self.embeddings = self.inner.embeddings
+
+        def forward(self, audio, rate):
+            self.inner.embeddings = self.embeddings
+            examples = torch.as_tensor(waveform_to_examples(audio, rate)).float()
+            return self.inner(examples.reshape(-1, 1, 96, 64))
+
+    torch.hub.load = lambda *_: Vggish()
+    return models.VGGishModel()
+
+
+MODEL = seeded_model() if SEEDED else Toy()
+
+
 def score(*options):
     """What the program writes into its CSV file when it is started with these options."""
     program = importlib.import_module(f"{TOOL}.__main__")
-    program.get_all_models = lambda **_: [Toy()]
+    program.get_all_models = lambda **_: [MODEL]
     table = Path(WORK) / f"{TOOL}{''.join(options)}.csv"
     where = [str(table)] if TOOL == "fadtk" else ["--csv", str(table)]
     workers = ["--workers", "1"]
-    sys.argv = [TOOL, "vggish", REFERENCE, EVALUATED, *where, *workers, *options]
+    sys.argv = [
+        TOOL,
+        getattr(MODEL, "name", "vggish"),
+        REFERENCE,
+        EVALUATED,
+        *where,
+        *workers,
+        *options,
+    ]
     with contextlib.redirect_stdout(io.StringIO()):
         program.main()
     with table.open(newline="") as file:
@@ -201,5 +255,22 @@ def scores():
     return {metric: score(*options) for metric, options in runs.items()}
 
 
+def exact_fad():
+    """The FAD of the frames that the tool has cached, in float64: its own root is of float32."""
+    sides = []
+    for folder in (REFERENCE, EVALUATED):
+        files = sorted((Path(folder) / "embeddings" / MODEL.name).glob("*.npy"))
+        found = np.concatenate([np.load(f).reshape(-1, MODEL.num_features) for f in files])
+        sides.append(found.astype(np.float64))
+    means = [side.mean(axis=0) for side in sides]
+    roots = [(s - m) / np.sqrt(len(s) - 1) for s, m in zip(sides, means, strict=True)]
+    trace = np.linalg.svd(roots[0] @ roots[1].T, compute_uv=False).sum()
+    spread = sum(float(np.square(root).sum()) for root in roots)
+    return float(np.square(means[0] - means[1]).sum() + spread - 2.0 * trace)
+
+
 if __name__ == "__main__":
-    print(json.dumps(write_frames() if "--frames" in sys.argv else scores()))
+    found = write_frames() if "--frames" in sys.argv else scores()
+    if SEEDED:
+        found["exact_fad"] = exact_fad()
+    print(json.dumps(found))

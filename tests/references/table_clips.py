@@ -40,3 +40,18 @@ def write_clips(folder: Path, *, few: bool = False) -> tuple[Path, Path]:
                 wave = np.stack([wave, 0.3 * other], axis=1)
             soundfile.write(side / f"{k:02d}.wav", np.clip(wave, -1.0, 1.0), rate, "PCM_16")
     return sides
+
+
+def write_mono_clips(folder: Path, rate: int) -> tuple[Path, Path]:
+    """The same with eight clips a side of one channel at one rate, for tools that round what they mix.
+
+    They last 2 s at least, because fadtk cannot take clips of one frame.
+    """
+    sides = folder / "reference", folder / "evaluated"
+    for number, side in enumerate(sides):
+        side.mkdir(parents=True, exist_ok=True)
+        for k in range(8):
+            samples = round(rate * (2.0 + 0.13 * ((3 * k) % 5)))
+            wave = clip(KINDS[(k + number) % len(KINDS)], samples, rate) * (0.5 + 0.04 * k)
+            soundfile.write(side / f"{k:02d}.wav", np.clip(wave, -1.0, 1.0), rate, "PCM_16")
+    return sides

@@ -32,9 +32,10 @@ from otadtk.training.losses import (
     variance_floor,
 )
 from otadtk.training.split import held_out
+from otadtk.training.spoil import make_version
 from otadtk.training.train import train_adapter
 from otadtk.training.triplets import PROBES, TripletSampler
-from otadtk.training.versions import VersionSet, embed_versions, make_version, plan_versions
+from otadtk.training.versions import VersionSet, embed_versions, plan_versions
 
 QUICK = TrainingConfig(epochs=3, steps=4, batch=32, patience=3)
 
@@ -45,7 +46,7 @@ def store_root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("versions")
 
 
-def run(sounds: Path, out: Path, store_root: Path, config: TrainingConfig = QUICK, **more: Path):
+def run(sounds: Path, out: Path, store_root: Path, config: TrainingConfig = QUICK, **more: Any):
     return train_adapter("logmel", sounds, out, config, cache_dir=store_root, workers=1, **more)
 
 
@@ -56,6 +57,50 @@ def versions(sounds: Path, store_root: Path) -> VersionSet:
     plan = plan_versions(clips, 0, 3, validation.tolist())
     encoder = LazyEncoder(get_spec("logmel"), "cpu")
     return embed_versions(clips, plan, encoder, EmbeddingStore(store_root), engine=LocalEngine(1))
+
+
+class TestOwnFaults:
+    CONFIG = dataclasses.replace(QUICK, variant="artifact", other_kinds=0, epochs=1)
+
+    @staticmethod
+    def backwards(waveform: Any, rate: int, rng: np.random.Generator, strength: float) -> Any:
+        half = len(waveform) // 2
+        return np.concatenate([waveform[:half][::-1], waveform[half:]])
+
+    def test_are_trained_on(self, sounds: Path, tmp_path: Path, store_root: Path) -> None:
+        seen = []
+
+        def fault(waveform: Any, rate: int, rng: np.random.Generator, strength: float) -> Any:
+            seen.append((rate, strength))
+            return self.backwards(waveform, rate, rng, strength)
+
+        out = tmp_path / "mine.safetensors"
+        trained = run(sounds, out, store_root, self.CONFIG, faults={"backwards": fault})
+        clips = len(read_dataset(sounds))
+        assert len(seen) == clips  # every clip has one such version
+        assert all(rate == 16000 and 0.0 <= strength <= 1.0 for rate, strength in seen)
+        assert trained.card.training["own_faults"] == ["backwards"]
+        mine = OTAD("logmel", adapter_checkpoint=out).adapter
+        assert mine is not None
+        plain = run(sounds, tmp_path / "plain.safetensors", store_root, self.CONFIG)
+        usual = OTAD("logmel", adapter_checkpoint=plain.path).adapter
+        assert usual is not None
+        vector = torch.zeros(1, get_spec("logmel").dim + 32)
+        assert mine(vector).shape[1] == usual(vector).shape[1] + 1  # a coordinate of its own
+
+    def test_bad_ones(self, sounds: Path, tmp_path: Path, store_root: Path) -> None:
+        out = tmp_path / "mine.safetensors"
+        cases: list[tuple[TrainingConfig, dict[str, Any], str]] = [
+            (QUICK, {"own": self.backwards}, "for the artifact variant"),
+            (self.CONFIG, {"noise": self.backwards}, "'noise' is a known kind"),
+            (self.CONFIG, {"own": 3}, "must be a function, not int"),
+            (self.CONFIG, {"own": lambda w, *_: w[:, None]}, r"shape \(\d+, 1\)"),
+            (self.CONFIG, {"own": lambda w, *_: w * np.nan}, "finite samples"),
+        ]
+        for config, faults, message in cases:
+            with pytest.raises(UsageError, match=message):
+                run(sounds, out, store_root, config, faults=faults)
+        assert not out.exists()
 
 
 class TestVersions:

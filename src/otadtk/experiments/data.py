@@ -20,7 +20,8 @@ from otadtk.encoders import EncoderSpec, get_spec
 from otadtk.engine import Engine
 from otadtk.errors import UsageError
 from otadtk.training.datasets import LabelledClip, read_dataset
-from otadtk.training.versions import CLEAN, Version, VersionSet, embed_versions
+from otadtk.training.spoil import CLEAN
+from otadtk.training.versions import Version, VersionSet, embed_versions
 
 FOLDS = 5
 Points = NDArray[np.float32]

@@ -161,11 +161,14 @@ def draw_along_time(axes: Axes, clip: ClipDetails, scale: float, typical: str) -
     axes.legend(loc="center right", frameon=True, framealpha=0.85, edgecolor="none")
 
 
-def draw_roc(axes: Axes, found: Detection) -> None:
-    """The costs as a detector of the known bad clips."""
+def draw_roc(axes: Axes, found: Detection, label: str = "") -> None:
+    """The costs as a detector of the known bad clips; a further curve has another colour."""
     false, true = zip(*found.roc, strict=True)
-    axes.plot([0, 1], [0, 1], color=GREY, linestyle="--", linewidth=0.8)
-    axes.plot(false, true, color=RUST, label=f"AUROC {found.auroc:.3f}")
+    curves = len(axes.get_legend_handles_labels()[1])
+    if curves == 0:
+        axes.plot([0, 1], [0, 1], color=GREY, linestyle="--", linewidth=0.8)
+    named = f"{label}: AUROC {found.auroc:.3f}" if label else f"AUROC {found.auroc:.3f}"
+    axes.plot(false, true, color=(RUST, BLUE, GREEN, INK)[curves % 4], label=named)
     axes.set_xlabel("clean clips flagged")
     axes.set_ylabel("bad clips found")
     axes.set_aspect("equal")

@@ -13,8 +13,9 @@ from otadtk.statistics.ranking import auroc
 from otadtk.training.datasets import LabelledClip
 from otadtk.training.losses import squared_distance
 from otadtk.training.split import Mask, halves
+from otadtk.training.spoil import CLEAN
 from otadtk.training.triplets import PROBES, TripletSampler
-from otadtk.training.versions import CLEAN, VersionSet
+from otadtk.training.versions import VersionSet
 
 DEGRADED_SHARE = 0.05
 _FEWEST_DEGRADED = 5

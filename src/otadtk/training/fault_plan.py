@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from otadtk.audio.faults import FAMILIES, FAULTS, Chain, Step, draw_chain
 from otadtk.training.datasets import LabelledClip
 from otadtk.training.split import Mask
-from otadtk.training.versions import ALWAYS, CLEAN, EXCERPT, OTHERS, Version, VersionSet
+from otadtk.training.spoil import CLEAN, EXCERPT
+from otadtk.training.versions import ALWAYS, OTHERS, Version, VersionSet
 
 NAMES = tuple(FAMILIES)
 """The families, in the order of the network's outputs."""

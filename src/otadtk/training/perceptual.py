@@ -19,7 +19,8 @@ from otadtk.training.config import TrainingConfig
 from otadtk.training.evaluation import find_faults
 from otadtk.training.fault_plan import NAMES, family_of, strengths
 from otadtk.training.recipes import Material, Recipe
-from otadtk.training.versions import EXCERPT, VersionSet
+from otadtk.training.spoil import EXCERPT
+from otadtk.training.versions import VersionSet
 
 SUFFIXES = ("+layers", "+signal", "+texture", "+spectrum", "+fullband")
 """The features beside the embedding, each a block of the metric."""

@@ -27,8 +27,9 @@ from otadtk.training.losses import (
     variance_floor,
 )
 from otadtk.training.split import Mask, halves
+from otadtk.training.spoil import CLEAN
 from otadtk.training.triplets import PROBES, TripletSampler
-from otadtk.training.versions import ALWAYS, CLEAN, OTHERS, UNSEEN, VersionSet
+from otadtk.training.versions import ALWAYS, OTHERS, UNSEEN, VersionSet
 
 TRAINED = (*ALWAYS, *OTHERS)
 _CLASSES_PER_BATCH = 16
@@ -48,6 +49,8 @@ class Material:
     validation: Mask
     faults: VersionSet | None = None
     """Weight-free features of training clips with faults (perceptual)."""
+    own: tuple[str, ...] = ()
+    """Kinds of fault of the user (artifact)."""
 
 
 class Recipe(ABC):
@@ -63,6 +66,11 @@ class Recipe(ABC):
         self.vectors = torch.from_numpy(material.versions.vectors)
         self.clean_train = material.versions.rows(CLEAN)[np.flatnonzero(material.train)]
         self._validation_rows = np.flatnonzero(material.validation[material.versions.clip])
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """The kinds of fault that it is trained on."""
+        return (*TRAINED, *self.material.own)
 
     @abstractmethod
     def loss(self, rng: np.random.Generator) -> Tensor:
@@ -97,7 +105,7 @@ class Recipe(ABC):
         """AUROC of the nearest-reference cost: the mean over the trained kinds, and each kind."""
         m = self.material
         found = find_faults(
-            points.numpy(), m.clips, m.versions, m.validation, TRAINED,
+            points.numpy(), m.clips, m.versions, m.validation, self.kinds,
             draws=2, seed=self.config.seed, exact=False,
         )  # fmt: skip
         return float(np.mean(list(found.values()))) if found else 0.5, found
@@ -115,7 +123,7 @@ class Recipe(ABC):
         }
         array = points.numpy()
         figures["class 1-nn"] = self.nearest_class(array)
-        for title, kinds in (("trained kinds", TRAINED), ("unseen kinds", UNSEEN)):
+        for title, kinds in (("trained kinds", self.kinds), ("unseen kinds", UNSEEN)):
             faults = find_faults(
                 array, m.clips, m.versions, m.validation, kinds, draws=2, seed=seed, exact=True
             )
@@ -235,7 +243,7 @@ class ArtifactRecipe(Recipe):
         unit = not inner.unit_norm
         self.input_normalisation = "unit" if unit else "none"
         self.network = ArtifactAdapter(
-            inner.dim, features, len(TRAINED), config.hidden, config.dropout, unit_input=unit
+            inner.dim, features, len(self.kinds), config.hidden, config.dropout, unit_input=unit
         )
         measured = self.vectors[self.clean_train, inner.dim :]
         self.network.mean.copy_(measured.mean(dim=0))
@@ -243,10 +251,10 @@ class ArtifactRecipe(Recipe):
         self.network.fault_weight.fill_(config.fault_weight)
         self.network.feature_weight.fill_(config.feature_weight)
         versions = material.versions
-        known = np.isin(versions.kind, (CLEAN, *TRAINED)) & material.train[versions.clip]
+        known = np.isin(versions.kind, (CLEAN, *self.kinds)) & material.train[versions.clip]
         self._rows = np.flatnonzero(known)
         self._targets = torch.from_numpy(
-            np.stack([versions.kind == kind for kind in TRAINED], axis=1).astype(np.float32)
+            np.stack([versions.kind == kind for kind in self.kinds], axis=1).astype(np.float32)
         )
         self._unit, self._features = self.network.parts(self.vectors)
 

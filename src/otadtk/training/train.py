@@ -42,6 +42,7 @@ from otadtk.training.recipes import (
     Recipe,
 )
 from otadtk.training.split import held_out
+from otadtk.training.spoil import OwnFaults, check_own_faults
 from otadtk.training.versions import embed_versions, plan_versions
 
 logger = logging.getLogger(__name__)
@@ -68,6 +69,7 @@ def train_adapter(
     labels: Path | str | None = None,
     start: Path | str | None = None,
     licence: str = "unknown",
+    faults: OwnFaults | None = None,
     device: str | None = None,
     weights: Path | None = None,
     cache_dir: Path | None = None,
@@ -79,6 +81,10 @@ def train_adapter(
     native variant continues from ``start``, or else from the encoder's agnostic adapter. The log
     (.csv) and the curve (.svg) are written beside ``out``. The same call resumes a killed run.
     ``out`` is written only at the end.
+
+    ``faults`` are kinds of fault of your own by name, for the artifact variant: functions of (mono
+    waveform, sample rate, random generator, strength from 0 to 1) that return the faulty waveform.
+    They are trained on beside the built-in kinds.
     """
     config = config or TrainingConfig()
     target = Path(out)
@@ -86,6 +92,7 @@ def train_adapter(
     material = prepare(
         model, data, config,
         labels=labels, device=device, weights=weights, cache_dir=cache_dir, workers=workers,
+        faults=faults,
     )  # fmt: skip
     spec = material.spec
     with torch.random.fork_rng(devices=[]):
@@ -100,7 +107,7 @@ def train_adapter(
         config.variant,
         network=recipe.network_kind,
         input_normalisation=recipe.input_normalisation,
-        training=config.to_card(),
+        training=config.to_card() | ({"own_faults": list(faults)} if faults else {}),
         data=describe(material.clips, material.train, material.validation),
         seed=config.seed,
         validation=figures,
@@ -126,8 +133,13 @@ def prepare(
     weights: Path | None = None,
     cache_dir: Path | None = None,
     workers: int | None = None,
+    faults: OwnFaults | None = None,
 ) -> Material:
     """The clips and their versions for a run, embedded; the arguments are those of ``train_adapter``."""
+    own = dict(faults or {})
+    check_own_faults(own)
+    if own and config.variant != "artifact":
+        raise UsageError(f"Own faults are for the artifact variant, not {config.variant!r}.")
     clips = read_dataset(Path(data), Path(labels) if labels is not None else None)
     train, validation = held_out(clips, config.seed)
     plain = get_spec(model)
@@ -135,19 +147,19 @@ def prepare(
     encoder = LazyEncoder(spec, device, weights)
     store = EmbeddingStore(Path(cache_dir) if cache_dir is not None else None)
     engine = LocalEngine(workers)
-    faults = None
+    spoilt = None
     if config.variant == "perceptual":
         plan = validation_plan(clips, validation, config.seed)
-        faults = embed_versions(
+        spoilt = embed_versions(
             clips, training_plan(clips, train, config.seed, config.single_faults), encoder, store,
             engine=engine, measured_only=True,
         )  # fmt: skip
     else:
-        plan = plan_versions(clips, config.seed, config.other_kinds, validation.tolist())
-    versions = embed_versions(clips, plan, encoder, store, engine=engine)
+        plan = plan_versions(clips, config.seed, config.other_kinds, validation.tolist(), list(own))
+    versions = embed_versions(clips, plan, encoder, store, engine=engine, own=own)
     if not np.isfinite(versions.vectors).all():
         raise UsageError(f"{model!r} gives vectors that are not finite; it cannot be trained on.")
-    return Material(spec, clips, versions, train, validation, faults)
+    return Material(spec, clips, versions, train, validation, spoilt, tuple(own))
 
 
 def _suffixes(variant: str, spec: EncoderSpec) -> Sequence[str]:

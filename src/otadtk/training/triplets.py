@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from otadtk.errors import UsageError
 from otadtk.training.datasets import LabelledClip
-from otadtk.training.versions import CLEAN, VersionSet
+from otadtk.training.spoil import CLEAN
+from otadtk.training.versions import VersionSet
 
 PROBES = ("recall", "semantic", "precision", "structural")
 _NEIGHBOURS = 5

@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from otadtk.audio.decode import AudioReader
-from otadtk.audio.faults import Chain, apply_fault, value_of
-from otadtk.audio.perturb import perturb
+from otadtk.audio.faults import Chain, value_of
 from otadtk.embed import LazyEncoder
 from otadtk.embed.store import EmbeddingStore, StoredClip
 from otadtk.encoders import Encoder, EncoderSpec
@@ -22,21 +21,23 @@ from otadtk.encoders.features.layers import LayersEncoder
 from otadtk.encoders.features.measured import MeasuredEncoder, Measurement, network_spec, parts_of
 from otadtk.engine import Engine
 from otadtk.errors import AudioError
-from otadtk.training.clean import excerpt
 from otadtk.training.datasets import LabelledClip
+from otadtk.training.spoil import (
+    CHAINED,
+    CLEAN,
+    OwnFaults,
+    apply_own_fault,
+    make_chain,
+    make_version,
+)
 
 logger = logging.getLogger(__name__)
 
-CLEAN = "clean"
-EXCERPT = "excerpt"
-"""A part of a clip with soft ends at another level: as clean as the clip."""
 ALWAYS = ("noise", "shuffle")
 """The kinds of fault that the paper's probes need for every clip."""
 OTHERS = ("clicks", "dropouts", "clipping", "band_limit", "loop", "hum", "hold")
 UNSEEN = ("crush", "holes", "metallic")
 """Kinds of fault that no adapter is trained on; they measure generalisation."""
-CHAINED = "fault:"
-"""Before the names of faults of ``otadtk.audio.faults``, some of which ``perturb`` has too."""
 SHORTEST_SHUFFLED = 1.5
 _FORMAT = "versions/2"
 _MOST_NAMED = 10
@@ -59,6 +60,7 @@ class Version:
         return cls(clip, kind, max(step.strength for step in chain), chain)
 
 
+_NO_FAULTS: OwnFaults = {}
 _Embedded = list[tuple[Version, NDArray[np.float32]]] | str
 """The vectors of a clip's versions, or the reason why it cannot be read."""
 
@@ -86,18 +88,22 @@ class VersionSet:
 
 
 def plan_versions(
-    clips: Sequence[LabelledClip], seed: int, others: int, unseen: Sequence[bool]
+    clips: Sequence[LabelledClip],
+    seed: int,
+    others: int,
+    unseen: Sequence[bool],
+    own: Sequence[str] = (),
 ) -> list[Version]:
     """The versions of each clip; they depend only on the clip's name and the seed.
 
-    Every clip gets: clean, ``ALWAYS`` and ``others`` kinds out of ``OTHERS``. Clips marked in
-    ``unseen`` also get ``UNSEEN``.
+    Every clip gets: clean, ``ALWAYS``, ``others`` kinds out of ``OTHERS``, and all ``own`` kinds. Clips
+    marked in ``unseen`` also get ``UNSEEN``.
     """
     versions = []
     for index, (clip, also) in enumerate(zip(clips, unseen, strict=True)):
         name = f"{seed} {clip.label} {clip.path.name}"
         rng = np.random.default_rng(zlib.crc32(name.encode()))
-        kinds = [*ALWAYS, *rng.permutation(OTHERS)[:others], *(UNSEEN if also else ())]
+        kinds = [*ALWAYS, *rng.permutation(OTHERS)[:others], *(UNSEEN if also else ()), *own]
         versions.append(Version(index, CLEAN, 0.0))
         for kind in kinds:
             versions.append(Version(index, str(kind), float(rng.random())))
@@ -112,8 +118,9 @@ def embed_versions(
     *,
     engine: Engine,
     measured_only: bool = False,
+    own: OwnFaults = _NO_FAULTS,
 ) -> VersionSet:
-    """The vectors of all versions; stored ones are not computed again.
+    """The vectors of all versions; stored ones are not computed again. ``own`` makes own kinds.
 
     All clips are tried before an error lists every clip that cannot be read. ``measured_only``
     leaves out what the network gives: the vectors are those of the weight-free features alone.
@@ -128,7 +135,7 @@ def embed_versions(
     bad: list[str] = []
     found: list[tuple[Version, NDArray[np.float32]]] = []
     embedded = engine.map(
-        partial(_clip_embedder, encoder, store, measured_only),
+        partial(_clip_embedder, encoder, store, measured_only, own),
         pairs,
         title="clips and versions",
         unit="clip",
@@ -167,9 +174,9 @@ def _key(digest: str, version: Version) -> str:
 
 
 def _clip_embedder(
-    encoder: LazyEncoder, store: EmbeddingStore, measured_only: bool
+    encoder: LazyEncoder, store: EmbeddingStore, measured_only: bool, own: OwnFaults
 ) -> Callable[[tuple[LabelledClip, Sequence[Version]]], _Embedded]:
-    return lambda pair: _embed_clip(*pair, encoder, store, measured_only)
+    return lambda pair: _embed_clip(*pair, encoder, store, measured_only, own)
 
 
 def _embed_clip(
@@ -178,6 +185,7 @@ def _embed_clip(
     encoder: LazyEncoder,
     store: EmbeddingStore,
     measured_only: bool,
+    own: OwnFaults,
 ) -> _Embedded:
     """The vectors of one clip's versions, or the reason why it cannot be read."""
     if not versions:
@@ -191,6 +199,19 @@ def _embed_clip(
     rate = network_spec(encoder.spec).sample_rate
     reader: AudioReader | None = None
     made: dict[int, NDArray[np.float32] | None] = {}
+    if own:
+        reader = AudioReader(clip.path, rate)
+        try:
+            waveform = np.concatenate(list(reader))
+        except AudioError as error:
+            return str(error)
+        for i, version in enumerate(versions):
+            if version.kind in own:  # by its sound: what a function does may change
+                spoilt = apply_own_fault(
+                    waveform, rate, version.kind, own[version.kind], version.strength
+                )
+                made[i] = spoilt
+                keys[i] = hashlib.sha256(_FORMAT.encode() + spoilt.tobytes()).hexdigest()
     # the parts of a vector are stored apart, so that each can be used alone
     for spec, measurement in parts_of(encoder.spec):
         if measured_only and measurement is None:
@@ -218,32 +239,6 @@ def _embed_clip(
         columns.append([entry.values for entry in column if entry is not None])
     joined = [np.concatenate(values) for values in zip(*columns, strict=True)]
     return [(v, x) for v, x in zip(versions, joined, strict=True) if len(x)]
-
-
-def make_version(
-    waveform: NDArray[np.float32], rate: int, kind: str, strength: float
-) -> NDArray[np.float32]:
-    """A version of a waveform, rounded to 16 bits; random faults are seeded by the arguments."""
-    if kind == EXCERPT:
-        waveform = excerpt(waveform, rate, np.random.default_rng(zlib.crc32(waveform.tobytes())))
-    elif kind != CLEAN:
-        seed = zlib.crc32(f"{kind} {strength!r} {len(waveform)}".encode())
-        waveform = perturb(kind, waveform, rate, np.random.default_rng(seed), strength)
-    rounded = np.round(np.clip(waveform, -1.0, 1.0) * 32767.0) / 32767.0
-    return rounded.astype(np.float32)
-
-
-def make_chain(waveform: NDArray[np.float32], rate: int, chain: Chain) -> NDArray[np.float32]:
-    """A waveform with a chain of faults, rounded to 16 bits.
-
-    The side conditions of a fault depend on the clip and the kind: they are the same at any strength.
-    """
-    for step in chain:
-        seed = zlib.crc32(waveform.tobytes(), zlib.crc32(step.kind.encode()))
-        rng = np.random.default_rng(seed)
-        waveform = apply_fault(step.kind, waveform, rate, rng, step.strength)
-    rounded = np.round(np.clip(waveform, -1.0, 1.0) * 32767.0) / 32767.0
-    return rounded.astype(np.float32)
 
 
 def _degrade(

@@ -47,13 +47,16 @@ class DiagnosticsPlots:
         points = adapt(evidence.reference.vectors), adapt(evidence.evaluated.vectors)
         return _drawn(axes, (5.2, 4.4), lambda on: draw_map(on, *points, relative, typical))
 
-    def roc(self, bad: BadClips, *, axes: Axes = None) -> Axes:
-        """How well the costs find the known bad clips, given as for ``auroc``."""
+    def roc(self, bad: BadClips, *, label: str = "", axes: Axes = None) -> Axes:
+        """How well the costs find the known bad clips, given as for ``auroc``.
+
+        Several curves on the same ``axes`` have colours of their own; ``label`` names them.
+        """
         labels = ["bad" if one else "" for one in self.diagnostics.marked(bad)]
         if len(set(labels)) < 2:
             raise UsageError("A ROC curve needs clips of both kinds: some known bad, and others.")
         found = detection(self.diagnostics.cj, labels)
-        return _drawn(axes, (3.4, 3.4), lambda on: draw_roc(on, found))
+        return _drawn(axes, (3.4, 3.4), lambda on: draw_roc(on, found, label))
 
     def strip(self, clip: str | Path | int, *, axes: Axes = None) -> Axes:
         """The cost of one clip along time, over its spectrogram: where it is unlike its references.
@@ -98,6 +101,7 @@ def _drawn(axes: Axes, size: tuple[float, float], draw: Callable[[Axes], None]) 
     import matplotlib
     from matplotlib import pyplot
 
+    matplotlib.get_backend()  # a kernel switches to interactive here, which a context would undo
     with matplotlib.rc_context(STYLE):
         if axes is None:
             _, axes = pyplot.subplots(figsize=size, layout="constrained")

@@ -114,6 +114,7 @@ def _clips(diagnostics: OTADDiagnostics) -> dict[str, Any]:
         "typical": typical,
         "total": len(diagnostics.files),
         "players": any(row.sound for row in rows),
+        "marked": any(row.marks for row in rows),
     }
 
 
