@@ -81,7 +81,8 @@ def test_light_commands_import_nothing_heavy(code: str) -> None:
     assert run.returncode == 0, run.stderr
 
 
-def test_a_smooth_score_with_its_floor_needs_no_scipy(tmp_path: Path) -> None:
+@pytest.mark.parametrize("epsilon", ["10", "0.01"], ids=["smooth", "sharp"])
+def test_a_small_score_with_its_floor_needs_no_scipy(tmp_path: Path, epsilon: str) -> None:
     """Which takes as long to import as the whole run of a few dozen clips."""
     rng = np.random.default_rng(0)
     for name in ("x.npy", "y.npy"):
@@ -89,10 +90,11 @@ def test_a_smooth_score_with_its_floor_needs_no_scipy(tmp_path: Path) -> None:
     program = """
 import sys
 from otadtk.cli.score import main
-assert main(["given", *sys.argv[1:], "--epsilon", "10", "--null", "9"]) == 0
+assert main(["given", *sys.argv[1:], "--null", "9"]) == 0
 heavy = {"scipy", "ot", "jsonschema", "jinja2"} & set(sys.modules)
 assert not heavy, heavy
 """
     sets = [str(tmp_path / name) for name in ("x.npy", "y.npy")]
+    sets += ["--epsilon", epsilon]
     run = subprocess.run([sys.executable, "-c", program, *sets], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr

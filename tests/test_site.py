@@ -125,3 +125,17 @@ def test_an_equation_becomes_mathml() -> None:
     made = equations.equation(r"c_j = \sum_i T_{ij} C_{ij}")
     assert "<math" in made
     assert 'aria-label="c_j = \\sum_i T_{ij} C_{ij}"' in made
+
+
+def test_every_extra_is_named_where_one_installs() -> None:
+    project = (ROOT / "pyproject.toml").read_text("utf-8")
+    extras = project.partition("[project.optional-dependencies]")[2].partition("\n[")[0]
+    page = (DOCS / "start" / "install.md").read_text("utf-8")
+    for extra in re.findall(r"^([a-z-]+) = ", extras, re.MULTILINE):
+        assert f"`{extra}`" in page or extra == "all-encoders", extra
+
+
+def test_every_task_is_in_the_list_of_tasks() -> None:
+    index = (DOCS / "how-to" / "index.md").read_text("utf-8")
+    for page in (DOCS / "how-to").glob("*.md"):
+        assert page.name == "index.md" or f"({page.name})" in index, f"add {page.name} to the list"

@@ -38,7 +38,16 @@ def main(arguments: list[str] | None = None) -> None:
     (folder / "demo" / "report.html").replace(folder / "report.html")
     write_systems(folder / SYSTEMS)
     places = ["demo/reference", "systems/clean", "demo/evaluated", "systems/muffled"]
-    run(folder, "compare", "yamnet", *places, "--report", "comparison.html")
+    run(
+        folder,
+        "compare",
+        "yamnet",
+        *places,
+        "--groups",
+        "demo/kinds.csv",
+        "--report",
+        "comparison.html",
+    )
     block = BLOCK.search(README.read_text(encoding="utf-8"))
     whole = BLOCK.sub(lambda found: found[1] + summary(text) + found[2], README.read_text("utf-8"))
     if options.readme:

@@ -17,12 +17,14 @@ from website import figures
 
 ROOT = Path(__file__).parent.parent
 IMAGES = ROOT / "docs" / "images"
+POWER = ROOT / "docs" / "evidence" / "power.csv"
 LISTENING = ROOT / "docs" / "evidence" / "results" / "listening.csv"
 PICTURES: dict[str, tuple[Callable[..., Any], tuple[Path, ...]]] = {
     "pipeline": (figures.pipeline, ()),
     "epsilon": (figures.epsilon, ()),
     "floor": (figures.floor, ()),
     "verdict": (figures.verdict, ()),
+    "power": (figures.power, (POWER,)),
     "listeners": (figures.listeners, (LISTENING,)),
 }
 MARK = re.compile(r"made from ([0-9a-f]{16})")

@@ -25,7 +25,9 @@ def problems(start: int, stop: int) -> list[Problem]:
 
 
 @pytest.mark.parametrize("start", range(0, PROBLEMS, CHUNK))
-def test_the_bar_covers_the_truth(start: int) -> None:
+def test_the_bar_covers_the_truth(start: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    if start // CHUNK % 2:  # the ladder of large problems, although these are small
+        monkeypatch.setattr("otadtk.distances.transport.solve.LARGEST", 0)
     chunk = problems(start, min(start + CHUNK, PROBLEMS))
     converged = 0
     for number, (problem, truth) in enumerate(zip(chunk, truths(chunk), strict=True), start):

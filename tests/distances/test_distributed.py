@@ -131,7 +131,7 @@ def test_products_of_distributed_rows() -> None:
         (near.apply(v), far.apply(v)),
         (near.apply_transposed(u), far.apply_transposed(u)),
         *zip(near.sweep(u, v), far.sweep(u, v), strict=True),
-        *zip(near.products(u, v, v), far.products(u, v, v), strict=True),
+        *zip(near.products(u, v, v, u), far.products(u, v, v, u), strict=True),
         (near.column_squares(u), far.column_squares(u)),
     ]
     for here, there in pairs:

@@ -93,6 +93,8 @@ def test_transport_above_the_sampling_threshold(monkeypatch, scale, outliers, ep
 def test_every_regime_of_a_pool_above_the_sampling_threshold(monkeypatch):
     """Each way through the solver takes the costs of a pool, with more points than are sampled."""
     monkeypatch.setattr("otadtk.distances.subsets.LARGEST", 0)
+    monkeypatch.setattr("otadtk.distances.transport.solve.LARGEST", 0)
+    monkeypatch.setattr("otadtk.distances.transport.dense.pooled._DEEPEST", 0.0)
     monkeypatch.setattr("otadtk.distances.transport.sparse.annealing.SAMPLE", 20)
     taken: set[str] = set()
     for way in ("_smooth", "_sharp_cross", "_sharp_self", "_annealed", "_newton"):
@@ -119,6 +121,7 @@ def test_every_regime_of_a_pool_above_the_sampling_threshold(monkeypatch):
 def test_a_newton_step_whose_scaling_underflows_is_rejected(monkeypatch):
     """Its potentials would be infinite, and the certificate warn; warnings are errors here."""
     monkeypatch.setattr("otadtk.distances.subsets.LARGEST", 0)
+    monkeypatch.setattr("otadtk.distances.transport.solve.LARGEST", 0)
     rng = np.random.default_rng(118)
     n, m, d = rng.integers(2, 90), rng.integers(2, 90), rng.integers(1, 40)
     scale = 10.0 ** rng.uniform(-2, 2.5)
@@ -163,6 +166,23 @@ def test_small_draws_are_solved_together(kind, scale):
     for value, (i, j) in zip(together, draws, strict=True):
         alone = transport(pool[i], pool[j], settings)
         assert value == pytest.approx(alone.value, rel=1e-4, abs=alone.error_bar)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_smooth_draws_are_solved_together_whatever_their_size(monkeypatch, kind):
+    """By the kernel of the pool: subsets of 150 points or so, some drawn twice, two far from all."""
+    rng = np.random.default_rng(5)
+    pool = rng.normal(size=(320, 6))
+    pool[:2] *= 3.0
+    draws = [np.split(rng.integers(320, size=300), [rng.integers(100, 200)]) for _ in range(5)]
+    settings = TransportSettings(epsilon=2.0, divergence=kind)
+    between = transport_between(pool, settings)
+    expected = [between._alone(between._problem(i, j)) for i, j in draws]
+    monkeypatch.setattr(between, "_alone", None)  # not to be called
+    assert between.at_once > 1
+    assert between.many(draws) == pytest.approx(expected, rel=1e-4)
+    smaller = TransportSettings(epsilon=0.01)  # the kernel would underflow
+    assert transport_between(pool, smaller)._kernel is None
 
 
 def test_few_small_problems_need_the_ladder(monkeypatch):

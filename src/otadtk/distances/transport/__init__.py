@@ -7,7 +7,8 @@ them and every constant.
     0   merge equal points                                   costs/duplicates.py
     1   choose the regime                                    regime.py
         self term: few costs within reach?                   yes: 6a   no: 6b
-        cross term: median C/ε at most 50?                   yes: 2    no: 3
+        cross term: median C/ε at most 50?                   yes: 2    no: 1a, 3
+        1a  few points: dense Newton steps                   dense/batched.py
     2   smooth: sweeps over the Gibbs kernel, at most 200    solve.py, dense/
         2a  mass where the kernel underflows: absorb the potentials and sweep again
         2b  certify; a gap well below the tolerance: done

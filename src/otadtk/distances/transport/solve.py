@@ -12,6 +12,7 @@ from otadtk.distances.costs.squared import SquaredCost
 from otadtk.distances.transport.backend import HERE, Backend
 from otadtk.distances.transport.certificate.certify import certify
 from otadtk.distances.transport.certificate.plan import Plan, Progress
+from otadtk.distances.transport.dense.batched import LARGEST, small_potentials
 from otadtk.distances.transport.dense.gibbs import GibbsKernel, Potentials
 from otadtk.distances.transport.dense.smooth import KernelPlan, solve_cross, solve_self
 from otadtk.distances.transport.memory import MemoryBudget
@@ -21,6 +22,8 @@ from otadtk.distances.transport.sparse.annealing import coarse_potentials
 from otadtk.distances.transport.sparse.sharp import solve_sharp_cross, solve_sharp_self
 
 # Why each has its value, and what it trades: docs/understand/solver.md.
+_ROUNDED = 1e-6
+"""Step 1a: rounding of the costs in units of ε, up to which they need not come from differences."""
 _PATIENCE = 200
 """Step 2: sweeps of a smooth problem after which step 3 is tried."""
 _ABSORPTIONS, _CLIPPED = 12, 1e-9
@@ -69,13 +72,19 @@ class Coupler:
 
     def _couple(self, cost: Cost, a: Tensor, b: Tensor, term: str) -> Coupling:
         """The ladder."""
+        small = self._small(cost)
         if cost.symmetric:  # steps 1 and 6
             reach = self_reach(len(a))
-            if choose_self(cost, self.epsilon, reach) == "sharp":
+            if not small and choose_self(cost, self.epsilon, reach) == "sharp":
                 return self._sharp_self(cost, a, reach, term)
             return self._smooth(cost, a, b, term, self.max_iterations)
         first: Coupling | None = None
-        if choose_cross(cost, self.epsilon) == "smooth":  # steps 1 and 2
+        smooth = choose_cross(cost, self.epsilon) == "smooth"
+        if small and not smooth:
+            first = self._few(cost, a, b)  # step 1a
+            if first.converged:
+                return first
+        elif smooth:  # steps 1 and 2
             first = self._smooth(cost, a, b, term, min(_PATIENCE, self.max_iterations))
             if first.converged or self.max_iterations <= _PATIENCE:
                 return first
@@ -83,6 +92,23 @@ class Coupler:
         if second is None:
             second = self._annealed(cost, a, b, term)  # step 4
         return second if first is None or second.gap <= first.gap else first  # step 5
+
+    def _small(self, cost: Cost) -> bool:
+        """Whether dense Newton steps in float64 are the fastest way: the plan needs no scipy."""
+        exact = cost.dtype == torch.float64 and cost.device.type == "cpu"
+        few = exact and max(cost.shape) <= LARGEST and self.max_iterations > _PATIENCE
+        return few and cost.rounding().largest() <= _ROUNDED * self.epsilon
+
+    def _few(self, cost: Cost, a: Tensor, b: Tensor) -> Coupling:
+        """Step 1a: annealed, by dense Newton steps."""
+        matrix = cost.tile(slice(0, len(a))).div_(self.epsilon)
+        f, g, steps = small_potentials(matrix, a, b)
+        potentials = self.epsilon * f, self.epsilon * g
+        kernel = self._kernel(cost, potentials, self.budget.kept_bytes)
+        plan = KernelPlan(kernel, a, b, a, b, kernel.clipped_mass(a, b))
+        found = self._certify(plan, steps, cost, a, b, "sharp")
+        self.progress("xy", steps, found.row_error + found.column_error)
+        return found
 
     def _sharp_cross(self, cost: Cost, a: Tensor, b: Tensor, *, dense: bool) -> Coupling | None:
         """Step 3; ``None`` if the plan is not sparse."""

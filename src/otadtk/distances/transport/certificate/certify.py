@@ -24,14 +24,17 @@ from otadtk.distances.arrays import FloatArray
 from otadtk.distances.costs.protocol import Cost
 from otadtk.distances.costs.rounding import UNIT
 from otadtk.distances.transport.certificate.bracket import transport_bracket
-from otadtk.distances.transport.certificate.plan import Plan
+from otadtk.distances.transport.certificate.plan import Plan, PlanSums
 from otadtk.distances.transport.result import Coupling
-from otadtk.distances.transport.sparse.laplacian import conjugate_gradients
 
 _SAFETY = 2.0
 """Factor on effects that are known to first order only."""
 _SMALL = 0.02
 """Rounding of a cost in units of ε, up to which its effect on ⟨T, C⟩ is of first order."""
+_EXACT = 0.25
+"""Entries of a correction up to which the solver's residual is trusted."""
+_PRODUCTS = 8.0
+"""Products of the correction that counts in its marginals, nearly all of it in the first few."""
 _EMPTIEST = 1e-12
 """Share of its weight below which a row or column of a plan counts as empty."""
 
@@ -61,12 +64,13 @@ def certify(
     if cost.symmetric:  # missing mass travels at the mean cost, far above the value of a self term
         level = max(abs(float(a @ plan.f + b @ plan.g)), epsilon)
         goal *= level / max(level, cost.mean(torch.from_numpy(a), torch.from_numpy(b)))
-    step = _no_correction(a, b)
-    if correct:
-        step = _marginal_correction(plan, a, b, cost.symmetric, goal)
-    primal = _feasible_value(plan, step, a, b, cost, epsilon)
-    if step.large:  # log(1 + t) ≤ t gives away much: without it may be better
-        primal = min(primal, _feasible_value(plan, _no_correction(a, b), a, b, cost, epsilon))
+    scaled = _corrected(plan, a, b, cost.symmetric, goal) if correct else None
+    primal = float("inf")
+    if scaled is not None:
+        primal = _feasible_value(plan, scaled, a, b, cost, epsilon)
+    if scaled is None or scaled.large:  # log(1 + t) ≤ t gives away much: without it may be better
+        plain = _uncorrected(plan, a, b)
+        primal = min(primal, _feasible_value(plan, plain, a, b, cost, epsilon))
     primal += _SAFETY * sums.unpaid
     mass = float(sums.rows.sum()) + sums.dropped
     dual = float(a @ plan.f + b @ plan.g) - epsilon * (mass - 1.0)
@@ -74,7 +78,8 @@ def certify(
     if not np.isfinite(relative):  # a plan beyond repair certifies nothing
         relative = float("inf")
     value = float(sums.column_costs.sum())
-    sum_error = _sum_error(plan, a, b, epsilon)
+    moved = 0.0 if scaled is None else scaled.moved(sums)
+    sum_error = _sum_error(plan, a, b, epsilon, moved)
     rounding = plan.rounding.mean(a, b) + sum_error
     value_error = float("inf")
     if bracket:
@@ -104,82 +109,101 @@ def certify(
     )
 
 
-def _sum_error(plan: Plan, a: FloatArray, b: FloatArray, epsilon: float) -> float:
+def _sum_error(plan: Plan, a: FloatArray, b: FloatArray, epsilon: float, moved: float) -> float:
     """Rounding of the bounds themselves: of float64 sums, and of products that move marginals."""
     unit = UNIT[torch.float64] * (len(a) + len(b) + 16)
     error = unit * float(a @ np.abs(plan.f) + b @ np.abs(plan.g) + epsilon)
     missed = float(np.abs(plan.sums.rows - a).sum() + np.abs(plan.sums.columns - b).sum())
-    return error + plan.precision * missed * float(np.abs(plan.f).max() + np.abs(plan.g).max())
+    farthest = float(np.abs(plan.f).max() + np.abs(plan.g).max())
+    return error + _PRODUCTS * plan.precision * max(missed, moved) * farthest
 
 
 @dataclass(frozen=True)
-class _Correction:
-    """α, β and the product T β."""
+class _Scaled:
+    """T₂ by its marginals, and α, β of T₁."""
 
+    rows: FloatArray
+    columns: FloatArray
     alpha: FloatArray
     beta: FloatArray
-    plan_beta: FloatArray
 
     @property
     def large(self) -> bool:
         """Whether α ⊕ β is not small against 1."""
         return float(np.abs(self.alpha).max() + np.abs(self.beta).max()) >= 0.5
 
+    def moved(self, sums: PlanSums) -> float:
+        """Mass that the correction moves."""
+        return float(sums.rows @ np.abs(self.alpha) + sums.columns @ np.abs(self.beta))
 
-def _no_correction(a: FloatArray, b: FloatArray) -> _Correction:
-    return _Correction(np.zeros_like(a), np.zeros_like(b), np.zeros_like(a))
+
+def _large(correction: FloatArray) -> bool:
+    """Whether rounding may add up on the way to a correction: then its residual is computed anew."""
+    return not float(np.abs(correction).max()) < _EXACT
 
 
-def _marginal_correction(
+def _at_most(weights: FloatArray, sums: FloatArray) -> FloatArray:
+    """Factors up to 1 that bring the sums down to the weights."""
+    return np.minimum(1.0, weights / np.maximum(sums, _EMPTIEST * weights))
+
+
+def _uncorrected(plan: Plan, a: FloatArray, b: FloatArray) -> _Scaled:
+    """T₂ of T₁ = T: rows and then columns are scaled down to at most a and b."""
+    sums = plan.sums
+    rho = _at_most(a, sums.rows)
+    # products are taken of small differences: those of float32 panels are only relatively exact
+    columns = sums.columns + plan.apply_transposed(rho - 1.0)
+    sigma = _at_most(b, columns)
+    rows = rho * (sums.rows + plan.apply(sigma - 1.0))
+    return _Scaled(rows, columns * sigma, np.zeros_like(a), np.zeros_like(b))
+
+
+def _corrected(
     plan: Plan, a: FloatArray, b: FloatArray, symmetric: bool, goal: float
-) -> _Correction:
-    """Solves r α + T β = a − r, Tᵀ α + c β = b − c for the marginals r, c of the plan.
+) -> _Scaled | None:
+    """T₂ of T₁ = T ∘ (1 + α ⊕ β), which has nearly the marginals a, b; None if T₁ is no plan.
 
-    For a cloud with itself α = β and (r + T) α = a − r, which is well conditioned; otherwise α is
-    eliminated (``Plan.column_correction``). Both by conjugate gradients.
+    (α, β) solves r α + T β = a − r, Tᵀ α + c β = b − c for the marginals r, c of the plan. For a cloud
+    with itself α = β and (r + T) α = a − r, which is well conditioned; otherwise α is eliminated
+    (``Plan.column_correction``), and the rows are exact. What the solution leaves is scaled down.
     """
     r, c = plan.sums.rows, plan.sums.columns
     sound = np.isfinite(r).all() and np.isfinite(c).all()
     if not (sound and np.all(r > _EMPTIEST * a) and np.all(c > _EMPTIEST * b)):
-        return _no_correction(a, b)
+        return None
     if symmetric:
-        alpha, _ = conjugate_gradients(
-            lambda z: r * z + plan.apply(z), a - r, lambda z: z / r, goal, 30, r
-        )
-        beta, plan_beta = alpha, plan.apply(alpha)
+        alpha, residual = plan.solve_both(a - r, goal)
+        if _large(alpha):
+            residual = a - r * (1.0 + alpha) - plan.apply(alpha)
+        beta, plan_beta = alpha, a - r - residual - r * alpha
+        rho = sigma = _at_most(a, a - residual)
+        scaled, both = plan.apply(np.stack([sigma - 1.0, beta * (sigma - 1.0)], axis=1)).T
     else:
-        beta = plan.column_correction(a, b, goal)
-        plan_beta = plan.apply(beta)
+        beta, residual = plan.column_correction(a, b, goal)
+        if _large(beta):
+            alpha = (a - r - plan.apply(beta)) / r
+            residual = b - c * (1.0 + beta) - plan.apply_transposed(alpha)
+        rho, sigma = np.ones_like(a), _at_most(b, b - residual)
+        vectors = np.stack([beta, sigma - 1.0, beta * (sigma - 1.0)], axis=1)
+        plan_beta, scaled, both = plan.apply(vectors).T
         alpha = (a - r - plan_beta) / r
-    if 1.0 + float(alpha.min() + beta.min()) <= 0.0:  # T₁ is no plan
-        return _no_correction(a, b)
-    return _Correction(alpha, beta, plan_beta)
+    if 1.0 + float(alpha.min() + beta.min()) <= 0.0:
+        return None
+    rows = rho * ((1.0 + alpha) * (r + scaled) + plan_beta + both)
+    columns = rows if symmetric else sigma * (b - residual)
+    return _Scaled(rows, columns, alpha, beta)
 
 
 def _feasible_value(
-    plan: Plan,
-    step: _Correction,
-    a: FloatArray,
-    b: FloatArray,
-    cost: Cost,
-    epsilon: float,
+    plan: Plan, scaled: _Scaled, a: FloatArray, b: FloatArray, cost: Cost, epsilon: float
 ) -> float:
     """An upper bound of T′'s entropic value."""
-    sums, alpha, beta = plan.sums, step.alpha, step.beta
-    # T₁ = T ∘ (1 + α ⊕ β); rows and then columns are scaled down to at most a and b
-    # (products are taken of small differences: those of float32 panels are only relatively exact)
-    row = sums.rows * (1.0 + alpha) + step.plan_beta
-    rho = np.minimum(1.0, a / np.maximum(row, _EMPTIEST * a))
-    both, scaled = plan.apply_transposed(np.stack([(1.0 + alpha) * rho - 1.0, rho - 1.0], axis=1)).T
-    column = sums.columns + both + beta * (sums.columns + scaled)
-    sigma = np.minimum(1.0, b / np.maximum(column, _EMPTIEST * b))
-    column *= sigma
-    scaled, both = plan.apply(np.stack([sigma - 1.0, beta * sigma], axis=1)).T
-    row = rho * ((1.0 + alpha) * (sums.rows + scaled) + both)
+    row, column = scaled.rows, scaled.columns
     # T₂ = ρ T₁ σ: Σ T₂ log(T₂ / ab) ≤ Σ T₂ ((f + g − C)/ε + α + β), as log ρ, log σ ≤ 0
     mass = float(row.sum())
-    inner = float(row @ plan.f + column @ plan.g + epsilon * (row @ alpha + column @ beta)) / mass
-    inner -= epsilon * float(np.log(mass))
+    inner = float(row @ plan.f + column @ plan.g)
+    inner += epsilon * float(row @ scaled.alpha + column @ scaled.beta)
+    inner = inner / mass - epsilon * float(np.log(mass))
     left, right = np.maximum(a - row, 0.0), np.maximum(b - column, 0.0)
     rest = float(left.sum())
     if rest <= 0.0 or right.sum() <= 0.0:

@@ -65,27 +65,43 @@ class Plan(ABC):
         """Tᵀ diag(1/r) T β for the row sums r."""
         return self.apply_transposed(self.apply(beta) / self.sums.rows)
 
-    def column_correction(self, a: FloatArray, b: FloatArray, goal: float) -> FloatArray:
-        """β of r α + T β = a − r, Tᵀ α + c β = b − c, with α eliminated.
+    def column_correction(
+        self, a: FloatArray, b: FloatArray, goal: float
+    ) -> tuple[FloatArray, FloatArray]:
+        """(β, residual of the columns) of r α + T β = a − r, Tᵀ α + c β = b − c, with α eliminated.
 
         That leaves (c − Tᵀ r⁻¹ T) β = (b − c) − Tᵀ r⁻¹ (a − r), a weighted graph Laplacian.
         """
-        r, c = self.sums.rows, self.sums.columns
-        right = (b - c) - self.apply_transposed((a - r) / r)
-        right -= right.sum() * c / c.sum()  # the Laplacian's range: no mass is created
-        return self.solve_columns(right, goal)
+        c = self.sums.columns
+        right = (b - c) - self.given_by_rows(a)
+        outside = right.sum() * c / c.sum()  # of the Laplacian's range: no mass is created
+        beta, residual = self.solve_columns(right - outside, goal)
+        return beta, residual + outside
 
-    def solve_columns(self, right: FloatArray, goal: float) -> FloatArray:
-        """β with (diag(c) − Tᵀ diag(1/r) T) β = right to an L1 residual of ``goal``, nearly."""
-        return self.by_gradients(right, goal, self.sums.columns, _STEPS)[0]
+    def given_by_rows(self, a: FloatArray) -> FloatArray:
+        """Tᵀ (a / r − 1): what the columns get when the rows are made right."""
+        return self.apply_transposed((a - self.sums.rows) / self.sums.rows)
+
+    def solve_columns(self, right: FloatArray, goal: float) -> tuple[FloatArray, FloatArray]:
+        """(β, residual) of (diag(c) − Tᵀ diag(1/r) T) β = right, to an L1 norm of ``goal``, nearly."""
+        return self.by_gradients(right, goal, self.sums.columns, _STEPS)
 
     def by_gradients(
         self, right: FloatArray, goal: float, diagonal: FloatArray, limit: int
-    ) -> tuple[FloatArray, float]:
-        """(that β, its L1 residual) by conjugate gradients with a diagonal preconditioner."""
+    ) -> tuple[FloatArray, FloatArray]:
+        """The same by conjugate gradients with a diagonal preconditioner."""
         columns = self.sums.columns
+        return conjugate_gradients(
+            self.laplacian, right, lambda z: z / diagonal, goal, limit, columns
+        )
 
-        def operator(z: FloatArray) -> FloatArray:
-            return columns * z - self.apply_both(z)
+    def solve_both(self, right: FloatArray, goal: float) -> tuple[FloatArray, FloatArray]:
+        """(α, residual) of (diag(r) + T) α = right, for a cloud with itself: well conditioned."""
+        rows = self.sums.rows
+        return conjugate_gradients(
+            lambda z: rows * z + self.apply(z), right, lambda z: z / rows, goal, _STEPS, rows
+        )
 
-        return conjugate_gradients(operator, right, lambda z: z / diagonal, goal, limit, columns)
+    def laplacian(self, beta: FloatArray) -> FloatArray:
+        """(diag(c) − Tᵀ diag(1/r) T) β."""
+        return self.sums.columns * beta - self.apply_both(beta)

@@ -89,8 +89,21 @@ def _padded(sides: Sequence[Side]) -> Side:
 
 def solve_batch(batch: Batch) -> BatchTerms:
     """The cross terms."""
+    state, largest, _ = _annealed(batch)
+    transport = (state.plan * batch.cost).sum(dim=(1, 2))
+    return BatchTerms(transport, state.height, state.error * largest)
+
+
+def small_potentials(cost: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor, int]:
+    """(f, g, Newton steps) of one small problem, all in units of ε, in float64."""
+    state, _, steps = _annealed(Batch(cost[None], a[None], b[None]))
+    return state.f[0], state.g[0], steps
+
+
+def _annealed(batch: Batch) -> tuple[_State, Tensor, int]:
+    """(the solved problems, their largest costs, steps), from ε near the costs down to ε."""
     largest = batch.cost.amax(dim=(1, 2)).clamp(min=1.0)
-    f = torch.zeros_like(batch.a)
+    f, steps = torch.zeros_like(batch.a), 0
     scale = 1.0
     while scale < float(largest.max()):
         scale *= _FACTOR
@@ -99,12 +112,12 @@ def solve_batch(batch: Batch) -> BatchTerms:
         part = batch.chosen(todo)
         part = Batch(part.cost / scale, part.a, part.b)
         goal = torch.full_like(largest[todo], _STAGE_GOAL)
-        f[todo] = scale * _newton(part, f[todo] / scale, _STAGE_STEPS, goal).f
+        state, taken = _newton(part, f[todo] / scale, _STAGE_STEPS, goal)
+        f[todo], steps = scale * state.f, steps + taken
         scale /= _FACTOR
     # rounding a plan to exact marginals moves the missing mass at the largest cost at most
-    state = _newton(batch, f, _LAST_STEPS, _GOAL / largest)
-    transport = (state.plan * batch.cost).sum(dim=(1, 2))
-    return BatchTerms(transport, state.height, state.error * largest)
+    state, taken = _newton(batch, f, _LAST_STEPS, _GOAL / largest)
+    return state, largest, steps + taken
 
 
 def solve_self_batch(batch: Batch) -> BatchTerms:
@@ -136,26 +149,29 @@ class _State:
         plan.sub_(peak).exp_()
         sums = plan.sum(dim=1, keepdim=True)
         self.plan = plan.mul_(batch.b[:, None, :] / sums)
-        g = -(peak + sums.log())[:, 0]
-        self.height = (batch.a * f).sum(dim=1) + (batch.b * g).sum(dim=1)
+        self.g = -(peak + sums.log())[:, 0]
+        self.height = (batch.a * f).sum(dim=1) + (batch.b * self.g).sum(dim=1)
         self.missing = batch.a - self.plan.sum(dim=2)
         self.error = self.missing.abs().sum(dim=1)
 
     def take(self, mask: Tensor, where: Tensor, other: _State) -> None:
         """The other's states where the mask holds, which are these at the given places."""
-        for name in ("f", "plan", "height", "missing", "error"):
+        for name in ("f", "g", "plan", "height", "missing", "error"):
             getattr(self, name)[where[mask]] = getattr(other, name)[mask]
 
 
-def _newton(batch: Batch, f: Tensor, steps: int, goal: Tensor) -> _State:
-    """Damped Newton steps of the concave dual in f, each kept if the dual rises."""
+def _newton(batch: Batch, f: Tensor, steps: int, goal: Tensor) -> tuple[_State, int]:
+    """(the state, steps taken) after damped Newton steps of the concave dual in f.
+
+    Each is kept if the dual rises.
+    """
     state = _State(batch, f)
     damping = torch.full_like(state.error, _DAMPING)
     radius = torch.full_like(state.error, _RADIUS)
-    for _ in range(steps):
+    for taken in range(steps):
         where = (state.error > goal).nonzero()[:, 0]
         if len(where) == 0:
-            break
+            return state, taken
         part = batch if len(where) == len(f) else batch.chosen(where)
         step = _direction(part, state.plan[where], state.missing[where], damping[where])
         length = radius[where] / torch.maximum(radius[where], step.abs().amax(dim=1))
@@ -166,7 +182,7 @@ def _newton(batch: Batch, f: Tensor, steps: int, goal: Tensor) -> _State:
         damping[where] = torch.where(uphill, 0.1 * damping[where], 30.0 * damping[where])
         damping.clamp_(_LEAST_DAMPING, 1.0)
         radius[where] = torch.where(uphill, 2.0 * radius[where], 0.25 * radius[where])
-    return state
+    return state, steps
 
 
 def _direction(batch: Batch, plan: Tensor, missing: Tensor, damping: Tensor) -> Tensor:

@@ -17,8 +17,8 @@ from torch import Tensor
 
 from otadtk.distances.costs.panels import Panels
 from otadtk.distances.costs.protocol import Cost
-from otadtk.distances.costs.squared import TILE_ELEMENTS, row_tiles
-from otadtk.distances.transport.dense.products import PlanProducts, plan_products
+from otadtk.distances.costs.squared import LEAST_ROWS, TILE_ELEMENTS, row_tiles
+from otadtk.distances.transport.dense.products import PlanProducts, plan_products, wide_product
 
 EXPONENT_FLOOR = -80.0
 """exp is ten times slower on arguments whose result is denormal; e^−80 is nothing either."""
@@ -63,7 +63,7 @@ class GibbsKernel(ABC):
         """(u, Kᵀ u) with u = a / (K v), in one pass over the panels."""
 
     @abstractmethod
-    def products(self, u: Tensor, v: Tensor, beta: Tensor) -> PlanProducts:
+    def products(self, u: Tensor, v: Tensor, beta: Tensor, a: Tensor) -> PlanProducts:
         """What the sums over T = diag(u) K diag(v) are made of, in one pass."""
 
     @abstractmethod
@@ -90,6 +90,8 @@ class GibbsKernel(ABC):
 def kernel_tiles(cost: Cost, tile_elements: int = TILE_ELEMENTS) -> list[slice]:
     """The rows of each panel."""
     n, m = cost.shape
+    if tile_elements == TILE_ELEMENTS:
+        tile_elements = max(tile_elements, LEAST_ROWS * m)
     if cost.symmetric:  # lower panels waste less below the diagonal
         tile_elements = min(tile_elements, max(_SMALLEST_PANEL, n * m // 8))
     return row_tiles(n, m, tile_elements)
@@ -148,7 +150,7 @@ class PanelKernel(GibbsKernel):
         """K v."""
         if not self.symmetric:
             narrow = v.to(self.cost.dtype)
-            return _joined([panel @ narrow for _, panel in self.panels()]).to(self.wide)
+            return _joined([wide_product(panel, narrow, self.wide) for _, panel in self.panels()])
         return self._apply_symmetric(v.to(self.cost.dtype))
 
     def apply_transposed(self, u: Tensor) -> Tensor:
@@ -168,7 +170,7 @@ class PanelKernel(GibbsKernel):
             return self.apply(weights * self.apply(v))
         narrow, total = v.to(self.cost.dtype), None
         for rows, panel in self.panels():
-            scaled = weights[rows] * (panel @ narrow).to(self.wide)
+            scaled = weights[rows] * wide_product(panel, narrow, self.wide)
             total = self._added(total, panel.T @ scaled.to(self.cost.dtype))
         assert total is not None  # there are panels
         return total
@@ -179,16 +181,17 @@ class PanelKernel(GibbsKernel):
         parts: list[Tensor] = []
         total: Tensor | None = None
         for rows, panel in self.panels():
-            u = a[rows] / (panel @ narrow).to(self.wide)
+            u = a[rows] / wide_product(panel, narrow, self.wide)
             total = self._added(total, panel.T @ u.to(self.cost.dtype))
             parts.append(u)
         assert total is not None  # there are panels
         return _joined(parts), total
 
-    def products(self, u: Tensor, v: Tensor, beta: Tensor) -> PlanProducts:
+    def products(self, u: Tensor, v: Tensor, beta: Tensor, a: Tensor) -> PlanProducts:
         """What the sums over T are made of."""
+        potentials, narrow = (self.f, self.g), self.cost.dtype
         return plan_products(
-            self.panels(), u, v, (self.f, self.g), beta, self.cost.dtype, symmetric=self.symmetric
+            self.panels(), u, v, potentials, beta, a, narrow, symmetric=self.symmetric
         )
 
     def column_squares(self, weights: Tensor) -> Tensor:
@@ -210,7 +213,7 @@ class PanelKernel(GibbsKernel):
         out = torch.zeros(v.shape, dtype=self.wide, device=v.device)
         for rows, panel in self.panels():
             height = rows.stop - rows.start
-            out[rows] += panel @ v[rows.start :]
+            out[rows] += wide_product(panel, v[rows.start :], self.wide)
             if rows.stop < len(v):
                 out[rows.stop :] += panel[:, height:].T @ v[rows]
         return out

@@ -8,6 +8,20 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+TERMS = 4096
+"""Terms of a sum in float32: with more its rounding is biased, by 1e-10 a term."""
+
+
+def wide_product(panel: Tensor, vectors: Tensor, wide: torch.dtype) -> Tensor:
+    """The product of a panel with one or more vectors of its dtype, long sums accumulated wide."""
+    width = panel.shape[1]
+    if panel.dtype is wide or width <= TERMS:
+        return (panel @ vectors).to(wide)
+    total = (panel[:, :TERMS] @ vectors[:TERMS]).to(wide)
+    for start in range(TERMS, width, TERMS):
+        total += panel[:, start : start + TERMS] @ vectors[start : start + TERMS]
+    return total
+
 
 class PlanProducts(NamedTuple):
     """Products with K, and with K times powers of k = log K; those of some panels add up."""
@@ -28,6 +42,8 @@ class PlanProducts(NamedTuple):
     """(K k)ᵀ u."""
     rows_k2: Tensor
     """(K k²) v."""
+    columns_left: Tensor
+    """Kᵀ (u (a / r − 1)) for r = u K v: what T gives the columns of what the rows lack."""
 
 
 def plan_products(
@@ -36,6 +52,7 @@ def plan_products(
     v: Tensor,
     potentials: tuple[Tensor, Tensor],
     beta: Tensor,
+    a: Tensor,
     dtype: torch.dtype,
     *,
     symmetric: bool,
@@ -46,8 +63,12 @@ def plan_products(
     mixed = _Products((u * f0)[:, None], torch.stack([v * g0, v * beta], dim=1), symmetric, dtype)
     first = _Products(u[:, None], v[:, None], symmetric, dtype)
     second = _Products(u[:, None], v[:, None], symmetric, dtype, rows_only=True)
+    columns_left = torch.zeros_like(v)
     for part, panel in panels:
         plain.add(part, panel.to(u.dtype))
+        if not symmetric:  # the rows of a panel are known by now
+            left = a[part] / plain.rows[part, 0] - u[part]
+            columns_left += panel.T @ left.to(dtype)
         mixed.add(part, panel)
         log_k = panel.log()
         weighted = panel * log_k
@@ -62,6 +83,7 @@ def plan_products(
         rows_k=first.rows[:, 0],
         columns_k=first.columns[:, 0],
         rows_k2=second.rows[:, 0],
+        columns_left=columns_left,
     )
 
 
@@ -84,10 +106,10 @@ class _Products:
     def add(self, part: slice, panel: Tensor) -> None:
         """Takes in one panel; a strictly upper part stands for the lower one as well."""
         if self._symmetric:
-            self.rows[part] += panel @ self._v[part.start :]
+            self.rows[part] += wide_product(panel, self._v[part.start :], self.rows.dtype)
             below = panel[:, part.stop - part.start :]
             self.rows[part.stop :] += below.T @ self._v[part]
             return
-        self.rows[part] += panel @ self._v
+        self.rows[part] += wide_product(panel, self._v, self.rows.dtype)
         if not self._rows_only:
             self.columns += panel.T @ self._u[part]

@@ -19,6 +19,7 @@ from otadtk.distances.costs.rounding import UNIT, Rounding, sum_rounding
 from otadtk.distances.transport.certificate.plan import Plan, PlanSums, Progress
 from otadtk.distances.transport.dense.anderson import Anderson
 from otadtk.distances.transport.dense.gibbs import GibbsKernel
+from otadtk.distances.transport.dense.products import TERMS
 
 _EASY_STEPS, _HARD_STEPS = 30, 120
 _TOO_LARGE = 2.0**90
@@ -28,7 +29,12 @@ _LOOSEST = 1e-9
 
 
 def solve_cross(
-    kernel: GibbsKernel, a: Tensor, b: Tensor, tolerance: float, limit: int, progress: Progress
+    kernel: GibbsKernel,
+    a: Tensor,
+    b: Tensor,
+    tolerance: float,
+    limit: int,
+    progress: Progress,
 ) -> tuple[Tensor, Tensor, int]:
     """(u, v, sweeps) with diag(u) K diag(v) of marginals a exactly and b to the tolerance (L1)."""
     mixing, log_b = Anderson(), b.log()
@@ -60,7 +66,12 @@ class SupportsApply(Protocol):
 
 
 def solve_self(
-    kernel: SupportsApply, a: Tensor, tolerance: float, limit: int, name: str, progress: Progress
+    kernel: SupportsApply,
+    a: Tensor,
+    tolerance: float,
+    limit: int,
+    name: str,
+    progress: Progress,
 ) -> tuple[Tensor, Tensor, int]:
     """(s, s, sweeps) with diag(s) K diag(s) of marginals a; the kernel is positive definite.
 
@@ -87,18 +98,24 @@ class KernelPlan(Plan):
     """T = diag(u) K diag(v) over a :class:`GibbsKernel`."""
 
     def __init__(
-        self, kernel: GibbsKernel, u: Tensor, v: Tensor, a: Tensor, b: Tensor, clipped: float
+        self,
+        kernel: GibbsKernel,
+        u: Tensor,
+        v: Tensor,
+        a: Tensor,
+        b: Tensor,
+        clipped: float,
     ) -> None:
         self._kernel, self._u, self._v, self._clipped = kernel, u, v, clipped
         epsilon = kernel.epsilon
         # T = a b exp((f + g − C)/ε)
         self.f = _numpy(kernel.f + epsilon * (u / a).log())
         self.g = _numpy(kernel.g + epsilon * (v / b).log())
-        self.precision = sum_rounding(max(kernel.cost.shape), kernel.cost.dtype)
+        self.precision = sum_rounding(min(max(kernel.cost.shape), TERMS), kernel.cost.dtype)
         unit = UNIT[kernel.cost.dtype]
         rounding = kernel.cost.rounding().reduced(_numpy(kernel.f), _numpy(kernel.g), unit)
         self.rounding = Rounding(rounding.rows + 4.0 * unit * epsilon, rounding.columns)  # of exp
-        self.sums = self._verified_sums()
+        self.sums = self._verified_sums(a)
 
     def apply(self, beta: FloatArray) -> FloatArray:
         """T β."""
@@ -113,23 +130,25 @@ class KernelPlan(Plan):
         weights = self._u.square() / _like(self.sums.rows, self._u)
         return _scaled(self._v, lambda v: self._kernel.apply_both(v, weights), self._v, beta)
 
-    def solve_columns(self, right: FloatArray, goal: float) -> FloatArray:
-        """β with (diag(c) − Tᵀ diag(1/r) T) β = right, also where most clips have a near copy.
+    def given_by_rows(self, a: FloatArray) -> FloatArray:
+        """Tᵀ (a / r − 1), which the pass for the sums has found."""
+        return self._columns_left
+
+    def solve_columns(self, right: FloatArray, goal: float) -> tuple[FloatArray, FloatArray]:
+        """(β, residual) of (diag(c) − Tᵀ diag(1/r) T) β = right, also where most clips have a near copy.
 
         A point and its near copy exchange nearly all of their mass with each other. The true
         diagonal, far below c, is what connects the two to the rest; with it as preconditioner the
         system is well conditioned.
         """
         rows, columns = self.sums.rows, self.sums.columns
-        solution, left = self.by_gradients(right, goal, columns, _EASY_STEPS)
-        if left <= goal:
-            return solution
+        solution, residual = self.by_gradients(right, goal, columns, _EASY_STEPS)
+        if np.abs(residual).sum() <= goal:
+            return solution, residual
         weights = self._u.square() / torch.from_numpy(rows).to(self._u)
         squares = self._kernel.column_squares(weights)  # Σ_i T_ij² / r_i, but for v
         diagonal = columns - _numpy(squares * self._v.square())
-        return self.by_gradients(
-            right, goal, np.maximum(diagonal, _LOOSEST * columns), _HARD_STEPS
-        )[0]
+        return self.by_gradients(right, goal, np.maximum(diagonal, _LOOSEST * columns), _HARD_STEPS)
 
     def newton_step(
         self, a: Tensor, b: Tensor, goal: float, radius: float
@@ -139,13 +158,13 @@ class KernelPlan(Plan):
         Where parts of the plan are loosely tied, sweeps creep and this does not. A single point
         that goes too far comes back by one ε a step; the sweep puts it right at once.
         """
-        beta = self.column_correction(_numpy(a), _numpy(b), goal)
+        beta, _ = self.column_correction(_numpy(a), _numpy(b), goal)
         step = torch.from_numpy(beta.clip(-radius, radius)).to(self._v)
         _, column = self._kernel.sweep(a, self._v * step.exp())
         v = b / column
         return a / self._kernel.apply(v), v
 
-    def _verified_sums(self) -> PlanSums:
+    def _verified_sums(self, a: Tensor) -> PlanSums:
         """All sums in one pass; the marginals in float64 from the panels as they are.
 
         With k = log K the cost is C = f₀ + g₀ − ε k in terms of the absorbed potentials, so no
@@ -155,7 +174,8 @@ class KernelPlan(Plan):
         f0, g0 = kernel.f, kernel.g
         alpha = (torch.from_numpy(self.f).to(u) - f0) / epsilon
         beta = (torch.from_numpy(self.g).to(v) - g0) / epsilon
-        found = kernel.products(u, v, beta)
+        found = kernel.products(u, v, beta, a)
+        self._columns_left = _numpy(v * found.columns_left)
         rows, columns = u * found.rows, v * found.columns
         rows_k, columns_k = u * found.rows_k, v * found.columns_k
         row_costs = rows * f0 + u * found.rows_g - epsilon * rows_k

@@ -37,8 +37,8 @@ Map = Callable[[FloatArray], FloatArray]
 def conjugate_gradients(
     operator: Map, right: FloatArray, precondition: Map, goal: float, limit: int,
     diagonal: FloatArray, start: FloatArray | None = None,
-) -> tuple[FloatArray, float]:  # fmt: skip
-    """(an approximate solution of operator(z) = right, its L1 residual).
+) -> tuple[FloatArray, FloatArray]:  # fmt: skip
+    """(an approximate solution of operator(z) = right, its residual, of an L1 norm of ``goal``).
 
     The operator is ``diagonal`` · z less some of the same size. Along a direction that it maps to
     rounding only (parts of a plan that exchange no mass), one long step of bounded length is the
@@ -57,7 +57,8 @@ def conjugate_gradients(
         least = _ROUNDING * float(diagonal @ np.square(direction))
         if curvature <= least:
             if curvature > 0 or step == 0:
-                solution = solution + (weight / max(least, _TINY)) * direction
+                length = weight / max(least, _TINY)
+                solution, residual = solution + length * direction, residual - length * image
             break
         solution = solution + (weight / curvature) * direction
         residual = residual - (weight / curvature) * image
@@ -65,7 +66,7 @@ def conjugate_gradients(
         preconditioned = precondition(residual)
         weight, last = float(residual @ preconditioned), weight
         direction = preconditioned + (weight / last) * direction
-    return solution, left
+    return solution, residual
 
 
 class PlanLaplacian:
@@ -117,10 +118,10 @@ class PlanLaplacian:
     ) -> FloatArray:
         solution: FloatArray | None = None
         if not self.needs_tree:
-            solution, left = conjugate_gradients(
+            solution, residual = conjugate_gradients(
                 operator, right, lambda z: z / diagonal, goal, _DIAGONAL_STEPS, diagonal
             )
-            if left <= goal:
+            if np.abs(residual).sum() <= goal:
                 return solution
             self.needs_tree = True
         solved = conjugate_gradients(

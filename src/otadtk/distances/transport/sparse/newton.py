@@ -198,12 +198,13 @@ class SparsePlan(Plan):
         product: FloatArray = self._transposed @ alpha
         return product
 
-    def solve_columns(self, right: FloatArray, goal: float) -> FloatArray:
-        """β with (diag(c) − Tᵀ diag(1/r) T) β = right, nearly."""
+    def solve_columns(self, right: FloatArray, goal: float) -> tuple[FloatArray, FloatArray]:
+        """(β, residual) of (diag(c) − Tᵀ diag(1/r) T) β = right."""
         laplacian = PlanLaplacian(
             self._plan, self._transposed, self.sums.rows, self.sums.columns, damping=1e-12
         )
-        return laplacian.solve_columns(right, goal)
+        beta = laplacian.solve_columns(right, goal)
+        return beta, right - self.laplacian(beta)
 
 
 def _starts(groups: NDArray[np.int32], count: int) -> IndexArray:
