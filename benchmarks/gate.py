@@ -3,6 +3,8 @@
     python benchmarks/gate.py ESC50 measure --runs 0:25 --rows rows.csv    in pieces, each appended
     python benchmarks/gate.py ESC50 table --rows rows.csv                  the table, in Markdown
 
+--points FILE.npz keeps the clips in the space of the variant from one piece to the next.
+
 A run draws, without replacement from the 2,000 clips, a reference, a baseline and a new set, --clips
 each. An unchanged model gives another draw of clean clips; a worse one the same with 10 % of them
 replaced by clips with a fault of strength 0.5. The gate is that of the command: the 95 % interval of
@@ -15,11 +17,12 @@ from __future__ import annotations
 import argparse
 import csv
 from collections import defaultdict
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from scipy.stats import mannwhitneyu
-from verdicts import KINDS, Bank, load
+from verdicts import KINDS, STRENGTH, load
 
 from otadtk.adapter import default_variant
 from otadtk.distances.subsets import transport_between
@@ -38,6 +41,38 @@ Array = np.ndarray
 FIELDS = ("kind", "run", "clips", "rise", "low", "high", "rank_sum", "some")
 
 
+@dataclass(frozen=True)
+class Clips:
+    """The clips in the space of the variant, and the rows of each version of them."""
+
+    points: Array
+    clean: Array
+    spoilt: Array
+    """The clips that have spoilt versions."""
+    faults: dict[str, Array]
+
+    @classmethod
+    def of(cls, esc50: Path, file: Path | None) -> Clips:
+        """From the file if it is there; else embedded, and kept in it."""
+        if file is None or not file.exists():
+            variant = default_variant("yamnet")
+            bank = load(esc50, [variant])[variant]
+            versions = bank.space.versions
+            found = cls(
+                bank.space.points,
+                versions.rows(CLEAN),
+                bank.spoilt,
+                {kind: versions.rows(kind, STRENGTH) for kind in KINDS},
+            )
+            if file is None:
+                return found
+            named = {"points": found.points, "clean": found.clean, "spoilt": found.spoilt}
+            np.savez(file, **named, **found.faults)
+        with np.load(file) as kept:
+            faults = {kind: kept[kind] for kind in KINDS}
+            return cls(kept["points"], kept["clean"], kept["spoilt"], faults)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("esc50", type=Path)
@@ -45,13 +80,13 @@ def main() -> None:
     parser.add_argument("--runs", default="0:100", help="first and last run, as 0:100")
     parser.add_argument("--clips", type=int, default=500, help="of each set")
     parser.add_argument("--kinds", default=f"unchanged,{','.join(KINDS)}")
+    parser.add_argument("--points", type=Path, help="where the clips are kept")
     parser.add_argument("--rows", type=Path, required=True, help="CSV of all runs")
     options = parser.parse_args()
     if options.part == "table":
         print_table(options.rows)
         return
-    variant = default_variant("yamnet")
-    bank = load(options.esc50, [variant])[variant]
+    bank = Clips.of(options.esc50, options.points)
     first, last = (int(text) for text in options.runs.split(":"))
     new = not options.rows.exists()
     with options.rows.open("a", newline="") as file:
@@ -64,19 +99,19 @@ def main() -> None:
                 file.flush()
 
 
-def measure(bank: Bank, run: int, clips: int, kinds: list[str]) -> list[dict[str, object]]:
+def measure(bank: Clips, run: int, clips: int, kinds: list[str]) -> list[dict[str, object]]:
     """A row for each kind, all with the same reference and baseline."""
     rng = np.random.default_rng([20, run])
-    clean = bank.space.versions.rows(CLEAN)
+    clean = bank.clean
     count = round(SHARE * clips)
     bad = rng.permutation(bank.spoilt)[:count]  # in none of the clean sets
     order = rng.permutation(np.setdiff1d(np.arange(len(clean)), bad))
     reference, baseline, redrawn = (clean[order[k * clips : (k + 1) * clips]] for k in range(3))
-    points = bank.space.points
+    points = bank.points
     before, costs_before = score(points, reference, baseline, run)
     rows = []
     for kind in kinds:
-        faults = clean[:0] if kind == "unchanged" else bank.space.versions.rows(kind, 0.5)[bad]
+        faults = clean[:0] if kind == "unchanged" else bank.faults[kind][bad]
         chosen = np.concatenate([faults, redrawn[len(faults) :]])
         after, costs = score(points, reference, rng.permutation(chosen), run)
         rise = jackknife_difference(after, before)

@@ -12,7 +12,7 @@ import otadtk
 # Rooms from top to bottom; rooms on one line do not import each other.
 LAYERS = (
     ("__main__",),
-    ("cli",),
+    ("cli", "loggers"),
     ("experiments", "report", "selftest", "torchmetrics"),
     ("tracking",),
     ("documents", "training"),

@@ -32,10 +32,15 @@ class Reference:
         return choices_of(metric_record(self.metric), compared, NO_PROTOCOL)
 
     def evaluate(
-        self, evaluated: EmbeddingSet, *, design: Design | None = None, seed: int = 0
+        self,
+        evaluated: EmbeddingSet,
+        *,
+        interval: bool = True,
+        design: Design | None = None,
+        seed: int = 0,
     ) -> Evaluation:
         """Score and interval, with floor and verdicts where these are quick."""
-        found = evaluate(self.metric, self.embedded, evaluated, interval=True, seed=seed)
+        found = evaluate(self.metric, self.embedded, evaluated, interval=interval, seed=seed)
         found = with_floor(found, design=design, seed=seed, engine=self.metric.engine)
         return with_verdicts(found, fdr=None, seed=seed)
 
