@@ -23,6 +23,13 @@ def common_root(files: Sequence[Path]) -> Path:
         return Path()
 
 
+def shown_names(files: Sequence[Path], what: str) -> list[str]:
+    """The names below the common folder; clips without names, which have numbers, are "what 7"."""
+    root = common_root(files) if files else Path()
+    names = [relative_name(file, root) for file in files]
+    return [f"{what} {name}" for name in names] if all(map(str.isdecimal, names)) else names
+
+
 def clips_by_name(files: Sequence[Path]) -> dict[str, list[int]]:
     """The clips that each name may mean: the path, the path below the common folder, the bare name."""
     root = common_root(files)

@@ -50,18 +50,38 @@ class IndividualResult:
 class OTAD(AudioMetric):
     """The Optimal Transport Audio Distance (Eq. 6) and the cost of each clip (Eq. 7).
 
-    OTAD = ⟨T_xy, C_xy⟩ − ½⟨T_xx, C_xx⟩ − ½⟨T_yy, C_yy⟩ with C_ij = ‖g(x_i) − g(y_j)‖², the plans T of
-    entropic transport at ε, and the adapter g. Its unit is that of the vectors, squared.
+    What you call:
 
-    ``variant`` chooses the ground metric: "raw" embeddings, or an adapter of the encoder by its
-    name. Without it: the adapter that is installed or marked as the default of the encoder, otherwise
-    raw; the attribute ``variant`` then says which. ``card`` describes the adapter.
+        OTAD("yamnet").score("real/", "generated/")        the distance; lower is closer
+        OTAD("yamnet").diagnose("real/", "generated/")     the cost of every clip, with plots and players
+        evaluate(OTAD("yamnet"), "real/", "generated/")    with floor, p-value, interval and verdicts
+        compare(OTAD("yamnet"), "real/", {"a": "a/", …})   several systems, ranked
 
-    ``epsilon`` is absolute, or with ``epsilon_scale`` a multiple of the mean or median cost; the
-    other choices of the solver are those of ``TransportSettings``.
+    A place is a folder, a file, a glob, a list of files, a manifest, a pack or an array of embeddings.
 
-    ``compat="otadtk-0.1.2"`` reproduces what that package computes: its arithmetic, its adapters,
-    and the networks that it really runs under the names "audiomae" and "beats".
+    What is computed: OTAD = ⟨T_xy, C_xy⟩ − ½⟨T_xx, C_xx⟩ − ½⟨T_yy, C_yy⟩ with C_ij = ‖g(x_i) − g(y_j)‖²,
+    the plans T of entropic transport at ε, and the adapter g. Its unit is that of the vectors, squared.
+    Clip j costs c_j = Σ_i T_ij C_ij; these sum to ⟨T_xy, C_xy⟩.
+
+    Args:
+        model: The encoder: a name of ``list_models()``, ``path/to/file.py:Class``, ``hf:name#layer``, or
+            "given" for embeddings computed elsewhere.
+        variant: The ground metric: "raw" embeddings, or an adapter of the encoder by its name. Without
+            it: the adapter that is installed or marked as the default of the encoder, otherwise raw.
+            The attribute ``variant`` then says which, and ``card`` describes the adapter.
+        epsilon: The regularisation, in squared distances: small ones give sharp plans.
+        epsilon_scale: "absolute", or "mean_cost" or "median_cost" of which ε is a multiple.
+        divergence: "sharp" sums ⟨T, C⟩, as the published package; "entropic" adds the entropy of plans.
+        coupling: "sinkhorn", "exact", or the approximations "minibatch" and "sliced".
+        max_memory: Bytes that the solver may use; larger problems are solved in tiles.
+        seed: Of what "minibatch" and "sliced" draw.
+        adapter: An adapter that is loaded already, instead of ``variant``.
+        adapter_checkpoint: An adapter in a file, instead of ``variant``.
+        compat: "otadtk-0.1.2" reproduces what that package computes: its arithmetic, its adapters, and
+            the networks that it really runs under the names "audiomae" and "beats".
+        **options: How audio becomes embeddings: ``device``, ``encoder`` (a loaded one), ``weights``,
+            ``cache_dir``, ``recursive``, ``on_error`` ("fail" or "skip"), ``force_recompute``,
+            ``engine``, ``reading`` and ``import_cache``; see ``EmbeddingOptions``.
 
     Raises:
         UsageError: A value or a combination of options that makes no sense.

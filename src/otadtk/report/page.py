@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,8 @@ def _render(content: ReportContent, path: Path) -> str:
         summary=content.summary,
         title=readable(title),
         sounds={key: found.sound for key, found in content.details.items() if found.sound},
-        silent=_silent_moved(content),
+        silent=_silent(content),
+        flags=_flag_counts(content),
         gauge=_gauge(content),
         whiskers=[_whiskers(group) for group in content.groups],
     )
@@ -115,6 +117,7 @@ def _clips(content: ReportContent) -> dict[str, Any]:
         "typical": table.typical,
         "details": {key: found.to_dict() for key, found in content.details.items()},
         "worst": table.worst,
+        "silent": _silent(content),
         "best": best_of(table.order).tolist(),
         "unreached": table.unreached[:OTHERS_SHOWN].tolist(),
     }
@@ -130,11 +133,16 @@ def _marks(diagnostics: OTADDiagnostics) -> list[list[str]]:
     ]
 
 
-def _silent_moved(content: ReportContent) -> int:
-    """The number of silent clips; 0 if their cost alone puts them first."""
-    flags, order = content.diagnostics.flags, content.table.order
-    count = sum(SILENT in names for names in flags)
-    return 0 if all(SILENT in flags[j] for j in order[:count]) else count
+def _silent(content: ReportContent) -> list[int]:
+    """The silent clips of largest cost, as many as are shown."""
+    flags = content.diagnostics.flags
+    return [j for j in content.table.order.tolist() if SILENT in flags[j]][:OTHERS_SHOWN]
+
+
+def _flag_counts(content: ReportContent) -> list[tuple[str, int]]:
+    """What the audit flags in evaluated clips, with the number of clips, rarest first."""
+    counts = Counter(flag for flags in content.diagnostics.flags for flag in flags)
+    return sorted(counts.items(), key=lambda found: found[1])
 
 
 def _gauge(content: ReportContent) -> Scale | None:

@@ -76,12 +76,12 @@ addEventListener("beforeprint", () => {
 });
 addEventListener("afterprint", () => useTheme(theme));
 
-const themes = { auto: ["Auto", "as the system"], light: ["Light", "light"], dark: ["Dark", "dark"] };
+const themes = { auto: "as the system", light: "light", dark: "dark" };
 let theme = "auto";
 $("theme").addEventListener("click", () => {
   theme = { auto: "light", light: "dark", dark: "auto" }[theme];
-  $("theme").textContent = themes[theme][0];
-  $("theme").setAttribute("aria-label", `Colour theme: ${themes[theme][1]}`);
+  $("theme").textContent = `Colours: ${theme}`;
+  $("theme").setAttribute("aria-label", `Colours: ${theme}. Colour theme ${themes[theme]}; click to change`);
   useTheme(theme);
 });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => signals.send("theme"));

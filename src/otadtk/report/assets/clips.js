@@ -8,9 +8,6 @@ const order = Uint32Array.from({ length: total }, (_, k) => k).sort((a, b) => ev
 const rankOf = new Uint32Array(total);
 order.forEach((j, rank) => { rankOf[j] = rank + 1; });
 
-/** Silent clips are bad, whatever they cost. */
-const silent = (j) => evaluated.flags[j].includes("silent");
-
 const sideOf = (key) => (key[0] === "e" ? evaluated : reference);
 const indexOf = (key) => Number(key.slice(1));
 /** The path of a clip below its folder, as part of a URL. */

@@ -90,11 +90,16 @@ function listenToBrush(svg) {
     hover.setAttribute("x", k * step);
     if (start !== null && Math.abs(x - start) > 4) chooseRange(Math.min(start, x), Math.max(start, x));
     const names = bin.slice(0, 8).map((j) => `${relativeText(evaluated.relative[j])}  ${evaluated.names[j]}`);
-    if (bin.length > 8) names.push(`and ${bin.length - 8} more`);
+    if (bin.length > 8) names.push(`and ${bin.length - 8} more: click to list all below`);
     tip.show([plural(bin.length, "clip"), ...names].join("\n"), event);
   });
   svg.addEventListener("pointerup", (event) => {
-    if (start !== null && Math.abs(xOf(event) - start) <= 4) setFilters({ from: null, to: null });
+    const x = xOf(event), step = histogram.width / histogram.bins.length;
+    if (start !== null && Math.abs(x - start) <= 4) {
+      const k = Math.min(Math.floor(x / step), histogram.bins.length - 1);
+      if (filters.from !== null || filters.to !== null || !histogram.bins[k].length) setFilters({ from: null, to: null });
+      else chooseRange(k * step, (k + 1) * step);
+    }
     start = null;
   });
   svg.addEventListener("pointercancel", () => { start = null; });

@@ -60,15 +60,16 @@ function nearestOf(key) {
     make("span", { class: "clip-name", title: nameOf(nearest.key) }, nameOf(nearest.key)), make("span", { class: "amount" }, percent(nearest.share)));
 }
 
-/** A clip as an item of the lists of best matches and of unmatched references. */
-function card(key) {
+/** A clip as an item of the lists of best matches, of unmatched references and of silent clips. */
+function card(key, amount = relativeText(costOf(key))) {
   const name = make("span", { class: "clip-name", title: nameOf(key) }, nameOf(key));
   return make("li", {}, playButton(key) ?? make("span"), thumbnail(key) ?? make("span"),
     make("span", {}, name, make("span", { class: "clip-about" }, aboutClip(key)), nearestOf(key)),
-    make("span", { class: "amount" }, relativeText(costOf(key))));
+    make("span", { class: "amount" }, amount));
 }
 
 function drawCards() {
+  $("silent")?.replaceChildren(...data.silent.map((j) => card(`e${j}`, `rank ${rankOf[j].toLocaleString("en")}`)));
   $("best").replaceChildren(...data.best.map((j) => card(`e${j}`)));
   $("unreached").replaceChildren(...data.unreached.map((i) => card(`r${i}`)));
 }

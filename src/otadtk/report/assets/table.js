@@ -2,10 +2,9 @@
 
 const PAGE = 20;
 const body = $("table").tBodies[0];
-const table = { sort: $("silent") ? "verdict" : "rank", descending: false, page: 0, rows: [], selected: null };
+const table = { sort: "rank", descending: false, page: 0, rows: [], selected: null };
 
 const sorters = {
-  verdict: (a, b) => silent(b) - silent(a) || rankOf[a] - rankOf[b],
   rank: (a, b) => rankOf[a] - rankOf[b],
   cost: (a, b) => rankOf[b] - rankOf[a],
   name: (() => {

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from otadtk.audio.inputs import Clip
 from otadtk.embed import EmbeddingSet
-from otadtk.files.names import common_root, relative_name
+from otadtk.files.names import common_root, relative_name, shown_names
 from otadtk.files.printable import readable
 from otadtk.files.remote import absolute
 from otadtk.metrics.diagnostics import Evidence, OTADDiagnostics
@@ -48,11 +48,14 @@ class ClipSet:
     """Whether there is audio behind the embeddings."""
 
     @classmethod
-    def of(cls, embedded: EmbeddingSet, evidence: Evidence) -> ClipSet:
-        """The clips of an embedded set, named by their path below their common folder."""
+    def of(cls, embedded: EmbeddingSet, evidence: Evidence, side: str = "clip") -> ClipSet:
+        """The clips of an embedded set, named by their path below their common folder.
+
+        Clips without names, as those of an array, are named after ``side``.
+        """
         root = common_root(embedded.files)
         paths = [relative_name(file, root) for file in embedded.files]
-        names = [readable(path) for path in paths]
+        names = [readable(name) for name in shown_names(embedded.files, side)]
         links = {
             i: quote(os.fsencode(path))
             for i, (path, name) in enumerate(zip(paths, names, strict=True))
@@ -109,8 +112,8 @@ class ClipTable:
 
 def clip_table(diagnostics: OTADDiagnostics, evidence: Evidence) -> ClipTable:
     """The table of a scored pair of sets."""
-    evaluated = ClipSet.of(evidence.evaluated, evidence)
-    reference = ClipSet.of(evidence.reference, evidence)
+    evaluated = ClipSet.of(evidence.evaluated, evidence, "evaluated")
+    reference = ClipSet.of(evidence.reference, evidence, "reference")
     relative, typical = relative_costs(diagnostics.cj)
     reference_relative, _ = relative_costs(diagnostics.reference_costs)
     order = np.argsort(-diagnostics.cj, kind="stable")

@@ -101,9 +101,10 @@ def _drawn(axes: Axes, size: tuple[float, float], draw: Callable[[Axes], None]) 
     import matplotlib
     from matplotlib import pyplot
 
-    matplotlib.get_backend()  # a kernel switches to interactive here, which a context would undo
     with matplotlib.rc_context(STYLE):
         if axes is None:
             _, axes = pyplot.subplots(figsize=size, layout="constrained")
         draw(axes)
+        interactive = matplotlib.is_interactive()
+    matplotlib.interactive(interactive)  # the first plot of a kernel switches it on inside
     return axes

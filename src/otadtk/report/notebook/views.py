@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +12,7 @@ from otadtk.embed import EmbeddingSet
 from otadtk.errors import AudioError, OtadtkError
 from otadtk.evaluation.compare import Comparison
 from otadtk.evaluation.evaluate import Evaluation
-from otadtk.files.names import common_root, relative_name
+from otadtk.files.names import shown_names
 from otadtk.files.printable import readable
 from otadtk.metrics.diagnostics import OTADDiagnostics
 from otadtk.metrics.shown import Score
@@ -86,14 +84,15 @@ def _clips(diagnostics: OTADDiagnostics) -> dict[str, Any]:
     judged = diagnostics.judgement.evaluated if diagnostics.judgement is not None else None
     evidence = diagnostics.evidence
     sounds = _Sounds(SOUND_BUDGET)
-    names = _Names(diagnostics.files), _Names(diagnostics.reference_files)
+    names = shown_names(diagnostics.files, "evaluated")
+    references = shown_names(diagnostics.reference_files, "reference")
     shares_of = diagnostics.transport.shares if diagnostics.transport is not None else None
     rows = []
     for rank, j in enumerate(order, 1):
         bad = judged is not None and bool(judged.bad[j])
         row = ShownClip(
             rank=rank,
-            name=names[0].of(j),
+            name=readable(names[j]),
             sound=sounds.of(evidence.evaluated, j) if evidence is not None else "",
             cost=float(diagnostics.cost[j]),
             relative=float(relative[j]),
@@ -107,7 +106,9 @@ def _clips(diagnostics: OTADDiagnostics) -> dict[str, Any]:
             shares = shares_of(j)
             i = int(np.argmax(shares))
             heard = sounds.of(evidence.reference, i) if evidence is not None else ""
-            row = replace(row, nearest=names[1].of(i), nearest_sound=heard, share=float(shares[i]))
+            row = replace(
+                row, nearest=readable(references[i]), nearest_sound=heard, share=float(shares[i])
+            )
         rows.append(row)
     return {
         "clips": rows,
@@ -116,16 +117,6 @@ def _clips(diagnostics: OTADDiagnostics) -> dict[str, Any]:
         "players": any(row.sound for row in rows),
         "marked": any(row.marks for row in rows),
     }
-
-
-class _Names:
-    """Clips by their path below their common folder."""
-
-    def __init__(self, files: Sequence[Path]) -> None:
-        self._files, self._root = files, common_root(files) if files else Path()
-
-    def of(self, index: int) -> str:
-        return readable(relative_name(self._files[index], self._root))
 
 
 class _Sounds:
