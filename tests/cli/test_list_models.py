@@ -20,6 +20,17 @@ def test_table(capsys: pytest.CaptureFixture[str], cache: Path) -> None:
     assert "16000" in yamnet
     assert "Apache-2.0" in yamnet
     assert "in the cache" in yamnet
+    assert max(map(len, lines)) <= 100
+
+
+def test_one_encoder(capsys: pytest.CaptureFixture[str], cache: Path) -> None:
+    assert listing.main(["vggish"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 100
+    titles = {line[:15].strip() for line in lines} - {""}
+    assert {"name", "licence", "paper", "trained on", "adapters", "fingerprint"} <= titles
+    assert listing.main(["vggishh"]) == 2
+    assert "Did you mean 'vggish'" in capsys.readouterr().err
 
 
 def test_json_tells_what_is_missing(capsys: pytest.CaptureFixture[str], cache: Path) -> None:

@@ -77,7 +77,7 @@ def test_only_what_is_new_is_embedded_and_solved(
     assert run("logmel", "real", "step_*/", *OPTIONS) == 0
     out, err = capsys.readouterr()
     assert solved == [CLIPS]  # the new step, all of whose clips were embedded now
-    assert "1 steps scored now, 3 as before; 8 clips embedded" in err
+    assert "1 step scored now, 3 as before; 8 clips embedded" in err
     assert "step_2000 (worse)" in out
     assert "The best was step_1" in out and "more than noise" in out
 

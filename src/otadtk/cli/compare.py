@@ -33,7 +33,12 @@ from otadtk.cli.shared.report_options import (
     check_page_options,
     write_comparison,
 )
-from otadtk.cli.shared.scoring import add_input_options, check_files, provenance
+from otadtk.cli.shared.scoring import (
+    add_input_options,
+    check_files,
+    provenance,
+    suggest_after_comparison,
+)
 from otadtk.errors import NotConvergedError, UsageError
 
 if TYPE_CHECKING:
@@ -159,6 +164,7 @@ def _compare(options: argparse.Namespace, engine: Engine) -> None:
     if options.json != "-":
         print_ranking(comparisons)
     if options.json is None and options.report is None:
+        suggest_after_comparison(options)
         return
     from otadtk.documents.document import comparison_document
     from otadtk.evaluation.run import ComparisonRun
@@ -169,6 +175,7 @@ def _compare(options: argparse.Namespace, engine: Engine) -> None:
     document = comparison_document(run)
     write_comparison(run, document, options)
     emit_json(document, options)
+    suggest_after_comparison(options)
 
 
 def _metrics_to_embed(

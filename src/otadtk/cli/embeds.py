@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import shlex
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from otadtk.adapter import VARIANTS
 from otadtk.cli.inputs.reading_options import add_reading_options, reading_options
 from otadtk.cli.shared.common_options import add_common_options
 from otadtk.cli.shared.engine_options import add_engine_options, chosen_engine
-from otadtk.cli.shared.execute import EXIT_CODES, execute
+from otadtk.cli.shared.execute import EXIT_CODES, execute, suggest
 from otadtk.cli.shared.output_files import check_output
 from otadtk.errors import AudioError, UsageError
 
@@ -135,6 +136,10 @@ def _embed(options: argparse.Namespace, engine: Engine) -> None:
                 export_set(adapted, folder, options.export, spec)
             if options.layout is not None:
                 write_kadtk_layout(embedded, encoder.spec)
+    if not failures and options.export is None and len(names) == 1:
+        suggest(
+            shlex.join(["otadtk", names[0], str(options.dirs[0]), "EVAL"]), "a score against it"
+        )
     if failures:
         raise AudioError("\n".join(failures))
 

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import argparse
 import json
+import logging
+import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from otadtk.cli.shared.common_options import add_version
 from otadtk.cli.shared.execute import EXIT_CODES, execute
+from otadtk.errors import UsageError
 
 if TYPE_CHECKING:
     from otadtk.encoders import EncoderSpec
+
+logger = logging.getLogger(__name__)
+
+_WIDTH = 100
+"""Characters of a line."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -23,6 +31,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="otadtk-list-models", description="List the encoders.", epilog=EXIT_CODES
     )
+    parser.add_argument("name", nargs="?", help="all that is known of this encoder")
     parser.add_argument("--json", action="store_true", help="all fields, as JSON")
     parser.add_argument(
         "--check", action="store_true", help="verify every weight file that is on this machine"
@@ -42,6 +51,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(options: argparse.Namespace) -> None:
+    from otadtk.encoders import get_spec
+
     if options.fetch:
         for name in options.fetch:
             _fetch(name)
@@ -53,33 +64,49 @@ def _run(options: argparse.Namespace) -> None:
         _verify(options.verify)
         return
     rows = _rows()
+    if options.name is not None:
+        rows = [row for row in rows if row["name"] == get_spec(options.name).name]
+        if not rows:
+            raise UsageError(f"{options.name!r} is made of a listed encoder; name that one.")
     if options.json:
         print(json.dumps(rows, indent=2))
         return
-    _print_table(rows)
+    if options.name is not None:
+        _print_one(rows[0])
+    else:
+        _print_table(rows)
 
 
 def _print_table(rows: Sequence[dict[str, Any]]) -> None:
-    columns = (
-        "name",
-        "dim",
-        "rate",
-        "licence",
-        "commercial",
-        "weights",
-        "proof",
-        "adapters",
-        "summary",
-        "training_data",
-        "paper",
-    )
-    titles = [column.replace("_", " ") for column in columns]
-    table = [titles, *([str(row[column]) for column in columns] for row in rows)]
+    """A line for each encoder, of at most ``_WIDTH`` characters."""
+    columns = ("name", "dim", "rate", "licence", "commercial", "weights", "summary")
+    table = [columns, *([str(row[column]) for column in columns] for row in rows)]
     widths = [max(len(line[i]) for line in table) for i in range(len(columns))]
     for line in table:
-        print(
-            "  ".join(f"{text:<{width}}" for text, width in zip(line, widths, strict=True)).rstrip()
-        )
+        cells = [f"{text:<{width}}" for text, width in zip(line, widths, strict=True)]
+        text = "  ".join(cells).rstrip()
+        print(text if len(text) <= _WIDTH else text[: _WIDTH - 1].rstrip() + "…")
+    logger.info("otadtk-list-models NAME tells all of one encoder, --json all of all")
+
+
+def _print_one(row: dict[str, Any]) -> None:
+    """All that is known of one encoder, a line for each fact."""
+    titles = {
+        "name": row["name"],
+        "what it is": row["summary"],
+        "vector": f"{row['dim']} numbers, from audio at {row['rate']} Hz",
+        "weights": row["weights_path"] or row["weights"],
+        "licence": f"{row['licence']}; commercial use: {row['commercial']}",
+        "proof": row["proof"],
+        "adapters": row["adapters"],
+        "trained on": row["training_data"],
+        "paper": row["paper"],
+        "preprocessing": row["preprocessing"],
+        "fingerprint": row["fingerprint"],
+    }
+    for title, text in titles.items():
+        lines = textwrap.wrap(str(text), _WIDTH - 15, break_long_words=False) or [""]
+        print(f"{title:<15}" + f"\n{'':15}".join(lines))
 
 
 def _check() -> None:
@@ -179,7 +206,8 @@ def _rows() -> list[dict[str, Any]]:
         if name in plug_ins():  # not imported for a listing
             point = plug_ins()[name]
             fields = ("dim", "rate", "licence", "commercial", "weights", "proof", "adapters")
-            unknown = dict.fromkeys((*fields, "paper", "training_data"), "?")
+            further = ("paper", "training_data", "preprocessing", "fingerprint", "weights_path")
+            unknown = dict.fromkeys((*fields, *further), "?")
             rows.append({"name": name, **unknown, "summary": f"plug-in: {point.value}"})
             continue
         spec = get_spec(name)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import logging
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 from otadtk.adapter import VARIANTS
 from otadtk.cli.inputs.reading_options import add_reading_options
 from otadtk.cli.shared.common_options import add_common_options
-from otadtk.cli.shared.execute import EXIT_CODES, execute
+from otadtk.cli.shared.execute import EXIT_CODES, execute, suggest
 from otadtk.cli.shared.metric_options import embedding_options
 from otadtk.cli.shared.output_files import check_output
 from otadtk.errors import UsageError
@@ -67,6 +68,7 @@ def _run(options: argparse.Namespace) -> None:
     export_set(embedded, options.ref, options.out, metric.spec)
     size = options.out.stat().st_size
     print(f"{options.out}: {len(embedded.files)} clips by {metric.model_name}, {size:,} bytes")
+    suggest(shlex.join(["otadtk", options.model, str(options.out), "EVAL"]), "a score against it")
 
 
 if __name__ == "__main__":

@@ -43,7 +43,12 @@ from otadtk.cli.shared.report_options import (
     write_reports,
 )
 from otadtk.cli.shared.score_csv import append_score, check_score_csv
-from otadtk.cli.shared.scoring import add_input_options, check_files, provenance
+from otadtk.cli.shared.scoring import (
+    add_input_options,
+    check_files,
+    provenance,
+    suggest_after_score,
+)
 from otadtk.cli.shared.worst_clips import print_detection, print_worst
 from otadtk.errors import NotConvergedError, UsageError
 from otadtk.metrics.entry import no_limit
@@ -226,6 +231,7 @@ def _score(options: argparse.Namespace, engine: Engine, protocol: Protocol | Non
         if evaluation.measurement.diagnostics is not None:
             _show_clips(evaluation.measurement.diagnostics, options)
     if options.json is None and options.report is None and options.figures is None:
+        suggest_after_score(options, evaluations)
         return
     from otadtk.documents.document import score_document
     from otadtk.evaluation.run import ScoreRun
@@ -236,6 +242,7 @@ def _score(options: argparse.Namespace, engine: Engine, protocol: Protocol | Non
     document = score_document(run, clips=options.json is not None)
     write_reports(run, document, options)
     emit_json(document, options)
+    suggest_after_score(options, evaluations)
 
 
 def _check_combination(options: argparse.Namespace) -> None:

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from otadtk.cli.shared.audit import describe
 from otadtk.cli.shared.common_options import positive_int, seed_number
 from otadtk.cli.shared.designs import choose_design
 from otadtk.cli.shared.engine_options import chosen_engine
@@ -147,8 +146,6 @@ def _score(journal: Journal, path: Path) -> Record:
     reference = journal.reference
     evaluated = reference.metric.embed(path)
     solved = journal.solved
-    if journal.find(path, evaluated.content) is None:
-        describe(reference.metric, reference.embedded, {"evaluated": evaluated})
     design, _ = choose_design(reference.embedded, evaluated, groups=None)
     record = journal.record(path, evaluated, design)
     how = "scored" if journal.solved > solved else "as before"
@@ -201,8 +198,9 @@ def _write(records: dict[Path, Record], journal: Journal, options: argparse.Name
     print_trend(trend)
     page = write_trend_page(trend, options.out / "trend.html", command=options.command_line)
     logger.info(
-        "%d steps scored now, %d as before; %d clips embedded; the page is in %s",
+        "%d step%s scored now, %d as before; %d clips embedded; the page is in %s",
         journal.solved,
+        "" if journal.solved == 1 else "s",
         journal.known,
         journal.embedded,
         page,

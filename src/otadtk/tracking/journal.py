@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,10 +14,13 @@ from otadtk.documents.reading import read_document
 from otadtk.embed import EmbeddingSet
 from otadtk.errors import UsageError
 from otadtk.evaluation.audit import audit_sets
+from otadtk.evaluation.audit_lines import summary_line
 from otadtk.evaluation.run import Provenance
 from otadtk.statistics.designs import Design
 from otadtk.tracking.record import Record
 from otadtk.tracking.scoring import Reference
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass
@@ -44,6 +48,9 @@ class Journal:
         minimum = metric.spec.minimum_samples / metric.spec.sample_rate
         evaluation = self.reference.evaluate(evaluated, design=design, seed=self.made.seed)
         audit = audit_sets(self.reference.embedded, evaluated, minimum_seconds=minimum)
+        odd = summary_line({str(path): audit})
+        if odd:
+            logger.warning("audit: %s (more in %s)", odd, self.file(path))
         document = self.reference.document(path, evaluation, audit, self.made)
         file = self.file(path)
         file.parent.mkdir(parents=True, exist_ok=True)

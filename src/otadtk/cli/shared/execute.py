@@ -57,6 +57,11 @@ def execute(
         return UsageError.exit_code if error.errno in _BAD_NAMES else 1
 
 
+def suggest(command: str, why: str) -> None:
+    """Say in one line which command is the most useful next one."""
+    logging.getLogger(__name__).info("next: %s  (%s)", command, why)
+
+
 def _shortened(name: str) -> str:
     return name if len(name) <= _LONG_NAME else f"{name[:_LONG_NAME]}…"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,11 +11,13 @@ from typing import TYPE_CHECKING
 from otadtk.cli.inputs.reading_options import add_reading_options
 from otadtk.cli.shared.common_options import add_common_options, add_source_options
 from otadtk.cli.shared.engine_options import add_engine_options
+from otadtk.cli.shared.execute import suggest
 from otadtk.cli.shared.json_output import json_file
 from otadtk.cli.shared.metric_options import check_source_options
 from otadtk.cli.shared.output_files import check_outputs
 
 if TYPE_CHECKING:
+    from otadtk.evaluation.evaluate import Evaluation
     from otadtk.evaluation.run import Provenance, UsedProtocol
 
 
@@ -40,6 +43,33 @@ def check_files(
     written = {**(outputs or {}), "--json": json_file(options), "--report": options.report}
     check_outputs(written, [*sets, *tables])
     check_source_options(options, sets)
+
+
+def suggest_after_score(options: argparse.Namespace, evaluations: Sequence[Evaluation]) -> None:
+    """The most useful command after a score, by what was found and what was not asked for."""
+    diagnostics = evaluations[0].measurement.diagnostics
+    judged = diagnostics.judgement.evaluated if diagnostics and diagnostics.judgement else None
+    bad = int(judged.bad.sum()) if judged is not None else 0
+    again = options.command_line
+    if diagnostics is not None and options.report is None:
+        what = f"the {bad} bad clips" if bad > 1 else "the bad clip" if bad else "the worst clips"
+        suggest(f"{again} --report report.html", f"a page to hear and see {what}")
+    elif not options.ci:
+        suggest(f"{again} --ci", "an interval of the score")
+    elif options.json is None:
+        suggest(f"{again} --json run.json", "everything in one file, for otadtk-methods")
+    elif options.json != "-":
+        suggest(shlex.join(["otadtk-methods", str(options.json)]), "a paragraph for a paper")
+
+
+def suggest_after_comparison(options: argparse.Namespace) -> None:
+    """The most useful command after a comparison."""
+    if options.report is None:
+        suggest(f"{options.command_line} --report compare.html", "a page to hear what differs")
+    elif options.json is None:
+        suggest(f"{options.command_line} --json run.json", "everything in one file")
+    elif options.json != "-":
+        suggest(shlex.join(["otadtk-methods", str(options.json)]), "a paragraph for a paper")
 
 
 def provenance(
