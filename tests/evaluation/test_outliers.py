@@ -64,4 +64,8 @@ def test_commands_name_the_clip_and_print_no_interval(
     assert "95 % interval: none" not in out
     assert "makes up" not in err
     assert compare(["given", "ref.npy", "near.npy", "far.npy", "--fad", "--no-null"]) == 0
-    assert "no interval of FAD of far.npy holds" in capsys.readouterr().err
+    out, err = capsys.readouterr()
+    assert "no interval of FAD of far.npy holds" in err
+    near, far = out.splitlines()[1:3]
+    assert near.split()[-2:] == ["none", "none"], "its lead over a system without an interval"
+    assert far.split()[-1] == "none"

@@ -9,6 +9,9 @@ if TYPE_CHECKING:
     from otadtk.evaluation.compare import Comparison, System
     from otadtk.tracking.trend import Trend
 
+_NONE = "none"
+"""Where a few far clips decide a score, as a note says, its interval means nothing."""
+
 
 def print_ranking(comparisons: Sequence[Comparison]) -> None:
     """All models and metrics in one table, closest system first."""
@@ -38,15 +41,16 @@ def print_ranking(comparisons: Sequence[Comparison]) -> None:
                 system.name,
                 str(system.clips),
                 f"{system.score:.6f}",
-                f"{interval.low:.6f} to {interval.high:.6f}",
+                _NONE if system.caveats else f"{interval.low:.6f} to {interval.high:.6f}",
                 *_chance_cells(system, comparisons),
             ]
             if lead is not None:
-                row += [
-                    f"{0.0 - lead.value:.6f}",
-                    f"{0.0 - lead.high:.6f} to {0.0 - lead.low:.6f}",
-                    lead.shown_probability,
-                ]
+                row.append(f"{0.0 - lead.value:.6f}")
+                if any(s.caveats for s in comparison.systems[rank : rank + 2]):
+                    row += [_NONE, _NONE]
+                else:
+                    span = f"{0.0 - lead.high:.6f} to {0.0 - lead.low:.6f}"
+                    row += [span, lead.shown_probability]
             rows.append(row)
     print_table(rows)
 
