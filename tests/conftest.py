@@ -1,10 +1,13 @@
-"""What all tests share: a cache of their own, small folders of sound, and the loaded YAMNet."""
+"""What all tests share: a cache of their own, small folders of sound, the loaded YAMNet, a browser."""
 
 from __future__ import annotations
 
+import os
+import shutil
 import signal
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -17,7 +20,11 @@ from otadtk.audio.synthesis import KINDS, synthesise
 from otadtk.encoders import get_encoder, get_spec
 from otadtk.encoders.networks.yamnet.network import YamnetEncoder
 
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
 RATE = 16_000
+INSIST = "OTADTK_REQUIRE_BROWSER"
 # a shell in the background ignores Ctrl-C, and so would the commands that tests interrupt
 signal.signal(signal.SIGINT, signal.default_int_handler)
 torch.set_num_threads(1)  # two threads that wait for each other on busy cores crawl
@@ -107,3 +114,26 @@ def folders(tmp_path: Path, write_clips: Callable[..., list[Path]]) -> tuple[Pat
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(0)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """Chromium, one a process; without it tests are skipped, or fail if OTADTK_REQUIRE_BROWSER is set."""
+    found = os.environ.get("OTADTK_BROWSER") or shutil.which("chromium")
+    found = found or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if found is None:
+        message = (
+            f"no Chromium found; install one, or name it in OTADTK_BROWSER ({INSIST}=1 insists)"
+        )
+        if os.environ.get(INSIST):
+            pytest.fail(message)
+        pytest.skip(message)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(
+            executable_path=found,
+            args=["--no-sandbox", "--autoplay-policy=no-user-gesture-required"],
+        )
+        yield launched
+        launched.close()

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.report.conftest import INSIST, browser
+from tests.conftest import INSIST
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-__all__ = ["browser"]
 SITE = Path(__file__).parent.parent / "build" / "site"
 PAGES = (
     ("index.html", 1300, "light"),

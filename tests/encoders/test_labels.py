@@ -34,7 +34,7 @@ def test_random_weights_fail(
 ) -> None:
     encoder: Any = seeded_encoder(name)
     if name != "panns_16k":  # one random block is as good as twelve, and faster
-        monkeypatch.setattr(encoder.network, "blocks", encoder.network.blocks[:1])
+        monkeypatch.setitem(encoder.network._modules, "blocks", encoder.network.blocks[:1])
     monkeypatch.setattr(labels, "_CLIPS", 1)
     monkeypatch.setattr("otadtk.encoders.load_encoder", lambda *_: encoder)
     assert list_models.main(["--verify", name]) == 4

@@ -87,8 +87,8 @@ def test_torchmetrics(monkeypatch: pytest.MonkeyPatch) -> None:
     import otadtk.torchmetrics as module
 
     class Encoder:
-        def encode(self, waveform: torch.Tensor, rate: int) -> np.ndarray:
-            return np.eye(512, dtype=np.float32)[int(waveform[0])]
+        def encode_batch(self, waveforms: torch.Tensor, rate: int) -> np.ndarray:
+            return np.stack([np.eye(512, dtype=np.float32)[int(wave[0])] for wave in waveforms])
 
     monkeypatch.setattr("otadtk.embed.lazy.LazyEncoder.get", lambda _: Encoder())
     monkeypatch.setattr(ClapScore, "text", Directions())

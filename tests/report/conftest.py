@@ -1,14 +1,10 @@
-"""One small report for all tests, with file names that contain markup, and a browser."""
+"""One small report for all tests, with file names that contain markup."""
 
 from __future__ import annotations
 
 import csv
-import os
-import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -19,11 +15,7 @@ from otadtk.audio.synthesis import synthesise
 from otadtk.encoders.networks.yamnet.network import YamnetEncoder
 from otadtk.metrics.diagnostics import OTADDiagnostics
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Browser
-
 RATE = 16_000
-INSIST = "OTADTK_REQUIRE_BROWSER"
 NASTY_FOLDER = "<script>window.hacked=1<"
 NASTY = f"{NASTY_FOLDER}/script>.wav"
 NASTY_IMAGE = "bell/<img src=x onerror=window.hacked=1>.wav"
@@ -70,26 +62,3 @@ def write(path: Path, clip: np.ndarray) -> None:
 def report(scored: Scored) -> Path:
     """The page of the scored folders."""
     return scored.diagnostics.to_html(scored.folder / "report.html", labels=scored.labels)
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    """Chromium; without it the tests are skipped, or fail if OTADTK_REQUIRE_BROWSER is set."""
-    found = os.environ.get("OTADTK_BROWSER") or shutil.which("chromium")
-    found = found or shutil.which("chromium-browser") or shutil.which("google-chrome")
-    if found is None:
-        message = (
-            f"no Chromium found; install one, or name it in OTADTK_BROWSER ({INSIST}=1 insists)"
-        )
-        if os.environ.get(INSIST):
-            pytest.fail(message)
-        pytest.skip(message)
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(
-            executable_path=found,
-            args=["--no-sandbox", "--autoplay-policy=no-user-gesture-required"],
-        )
-        yield launched
-        launched.close()
