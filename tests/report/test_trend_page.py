@@ -64,6 +64,7 @@ def trend_of(folder: Path) -> Trend:
 def test_the_page_of_a_training(tmp_path: Path, browser: Browser) -> None:
     trend = trend_of(tmp_path)
     assert [change.word for change in trend.changes] == ["better", "within noise", "worse"]
+    assert "for the best of 3." in trend.sentences()[1], "p counts the earlier steps"
     path = write_trend_page(trend, tmp_path / "trend.html", command="otadtk-trend <x>")
     found = re.search(r'id="data">(.*?)</script>', path.read_text(encoding="utf-8"), re.S)
     assert found is not None

@@ -66,6 +66,8 @@ def write_trend_figure(trend: Trend, path: Path) -> Path:
                     label=f"{word} than the step before, beyond noise",
                 )
         axes.set_xlabel("step")
+        if all(float(step).is_integer() for step in steps):
+            axes.locator_params(axis="x", integer=True)
         axes.set_ylabel(records[0].metric)
         axes.legend(fontsize=8)
         picture = io.BytesIO()

@@ -131,6 +131,8 @@ class Trend:
         elif since is not None:
             rise = since.difference
             noise = "more than noise" if since.beyond_noise else "within noise"
+            if (earlier := len(self.steps) - 1) > 1:  # p counts them; the interval does not
+                noise += f" for the best of {earlier}"
             found.append(
                 f"The best was {best.name} with {best.record.score:.6f}; since then it got worse by "
                 f"{rise.value:.6f} (95 % interval {rise.low:.6f} to {rise.high:.6f}), {noise}."
