@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from otadtk.cli.shared.audit import describe
 from otadtk.cli.shared.common_options import seed_number
-from otadtk.cli.shared.designs import choose_design
 from otadtk.cli.shared.engine_options import chosen_engine
 from otadtk.cli.shared.execute import EXIT_CODES, execute
 from otadtk.cli.shared.json_output import add_json_option, emit_json, json_file
@@ -167,10 +166,12 @@ def _read_baseline(options: argparse.Namespace, metric: str) -> Record | None:
 
 def _score(reference: Reference, path: Path, options: argparse.Namespace) -> dict[str, Any]:
     """The document of one set, scored with its interval, floor and verdicts."""
+    from otadtk.evaluation.designs import choose_design
+
     metric, seed = reference.metric, options.seed or 0
     evaluated = metric.embed(path)
     audit = describe(metric, reference.embedded, {"evaluated": evaluated})["evaluated"]
-    design, remark = choose_design(reference.embedded, evaluated, groups=None)
+    design, remark = choose_design(reference.embedded, evaluated)
     if remark:
         logger.info("%s", remark)
     evaluation = reference.evaluate(evaluated, design=design, seed=seed)

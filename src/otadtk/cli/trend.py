@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from otadtk.cli.shared.common_options import positive_int, seed_number
-from otadtk.cli.shared.designs import choose_design
 from otadtk.cli.shared.engine_options import chosen_engine
 from otadtk.cli.shared.execute import EXIT_CODES, execute
 from otadtk.cli.shared.metric_options import (
@@ -146,8 +145,7 @@ def _score(journal: Journal, path: Path) -> Record:
     reference = journal.reference
     evaluated = reference.metric.embed(path)
     solved = journal.solved
-    design, _ = choose_design(reference.embedded, evaluated, groups=None)
-    record = journal.record(path, evaluated, design)
+    record = journal.record(path, evaluated)
     how = "scored" if journal.solved > solved else "as before"
     logger.info(
         "%s: %d clips (%d embedded now), %s", path, len(evaluated.files), evaluated.encoded, how

@@ -113,7 +113,7 @@ def _score_sentences(document: Mapping[str, Any]) -> list[str]:
             sentences.append(
                 f"Its excess over samples of one distribution, from {excess['splits']} random splits "
                 f"of both sets into halves, is {_number(excess['value'])} (95 % interval "
-                f"{_number(excess['low'])} to {_number(excess['high'])})."
+                f"{_span(excess['low'], excess['high'])})."
             )
         if found.get("paired") is not None:
             paired = found["paired"]
@@ -130,7 +130,9 @@ def _score_sentences(document: Mapping[str, Any]) -> list[str]:
                 f"{100 * share['low']:.0f} to {100 * share['high']:.0f} % (95 % interval), and p = "
                 f"{judged['some_bad_p_value']:.2g} for none."
             )
-        if found["interval"] is not None:
+        if found["interval"] is not None and found["interval"]["low"] is None:
+            sentences.append(f"No interval of the {name} holds, because a few far clips decide it.")
+        elif found["interval"] is not None:
             interval = found["interval"]
             sentences.append(
                 f"A 95 % interval of the expected {name} at these sizes, by a grouped two-sample "
@@ -181,9 +183,9 @@ def _comparison_sentences(document: Mapping[str, Any]) -> list[str]:
         sentences.append(
             f"{_definition(result, several=several)} ranks them, {most} first: {order}; {first} "
             f"is {more} than "
-            f"{second} by {_number(-lead['value'])} (95 % interval {_number(-lead['high'])} to "
-            f"{_number(-lead['low'])}, {_resampling(lead)} with common reference clips{paired}; "
-            f"probability {_probability(lead)})."
+            f"{second} by {_number(-lead['value'])} (95 % interval "
+            f"{_span(lead['high'], lead['low'], -1.0)}, {_resampling(lead)} with common reference "
+            f"clips{paired}; probability {_probability(lead)})."
         )
         floors = [(s["name"], s["floor"]) for s in result["systems"] if s.get("floor") is not None]
         if floors:
@@ -195,8 +197,7 @@ def _comparison_sentences(document: Mapping[str, Any]) -> list[str]:
         excesses = [(s["name"], s["excess"]) for s in result["systems"] if s.get("excess")]
         if excesses:
             listed = ", ".join(
-                f"{name} {_number(excess['value'])} ({_number(excess['low'])} to "
-                f"{_number(excess['high'])})"
+                f"{name} {_number(excess['value'])} ({_span(excess['low'], excess['high'])})"
                 for name, excess in excesses
             )
             sentences.append(
@@ -279,3 +280,10 @@ def _numbers(result: Mapping[str, Any]) -> str:
 
 def _number(value: float | None) -> str:
     return "not finite" if value is None else f"{value:.4g}".replace("-", "−", value < 0)
+
+
+def _span(low: float | None, high: float | None, sign: float = 1.0) -> str:
+    """An interval in words; "none" where a few far clips decide a score."""
+    if low is None or high is None:
+        return "none, because a few far clips decide a score"
+    return f"{_number(sign * low)} to {_number(sign * high)}"

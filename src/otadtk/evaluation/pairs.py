@@ -13,7 +13,6 @@ from otadtk.errors import UsageError
 from otadtk.evaluation.audit import near_copies
 from otadtk.metrics.ground import GroundMetric
 from otadtk.metrics.reported.pairing import names_below, pair_keys
-from otadtk.metrics.verdicts import Groups
 from otadtk.statistics.designs import Pairs, pair_by_name
 
 Places = tuple[tuple[int, int], ...]
@@ -61,12 +60,6 @@ def pairs_by_name(reference: EmbeddingSet, evaluated: EmbeddingSet) -> Pairs:
         what = "pair" if reference.column("pair") and evaluated.column("pair") else "name"
         raise UsageError(f"No clip of the two sets has the same {what}: nothing is paired.")
     return Pairs(len(reference.files) + len(evaluated.files), found)
-
-
-def groups_of_manifests(reference: EmbeddingSet, evaluated: EmbeddingSet) -> Groups | None:
-    """The groups by the column ``group``, if it names one for every clip of both sides."""
-    groups = reference.column("group"), evaluated.column("group")
-    return groups if all(side and all(side) for side in groups) else None
 
 
 def noticed_twins(reference: EmbeddingSet, evaluated: EmbeddingSet) -> Pairs | None:

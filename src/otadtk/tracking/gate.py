@@ -106,6 +106,12 @@ def decide(
         raise UsageError(
             "--paired needs the same clip names in both runs, and the baseline has others."
         )
+    for title, record in (("baseline", baseline), ("set", current)):
+        if not record.interval.holds:
+            raise UsageError(
+                f"The gate cannot decide: a few far clips decide the {record.metric} of the {title}, "
+                f"{record.score:.6g}; its notes name them."
+            )
     sides = (baseline, current) if current.higher_is_better else (current, baseline)
     difference = jackknife_difference(sides[0].interval, sides[1].interval, paired=paired)
     return Gate(baseline, current, difference, max_rise, paired)

@@ -16,7 +16,6 @@ from otadtk.errors import UsageError
 from otadtk.evaluation.audit import audit_sets
 from otadtk.evaluation.audit_lines import summary_line
 from otadtk.evaluation.run import Provenance
-from otadtk.statistics.designs import Design
 from otadtk.tracking.record import Record
 from otadtk.tracking.scoring import Reference
 
@@ -37,7 +36,7 @@ class Journal:
     known: int = 0
     """Steps that were scored before."""
 
-    def record(self, path: Path, evaluated: EmbeddingSet, design: Design | None) -> Record:
+    def record(self, path: Path, evaluated: EmbeddingSet) -> Record:
         """The record of a step: the one of an earlier run, if clips and settings are the same."""
         self.embedded += evaluated.encoded
         found = self.find(path, evaluated.content)
@@ -46,7 +45,7 @@ class Journal:
             return found
         metric = self.reference.metric
         minimum = metric.spec.minimum_samples / metric.spec.sample_rate
-        evaluation = self.reference.evaluate(evaluated, design=design, seed=self.made.seed)
+        evaluation = self.reference.evaluate(evaluated, seed=self.made.seed)
         audit = audit_sets(self.reference.embedded, evaluated, minimum_seconds=minimum)
         odd = summary_line({str(path): audit})
         if odd:

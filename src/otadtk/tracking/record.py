@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
@@ -146,6 +147,9 @@ def _interval(found: Mapping[str, Any]) -> Interval:
         for name in ("reference", "evaluated")
     ]
     whole = Without(sides[0], sides[1], tuple(without["both"]))
+    if found["low"] is None or found["high"] is None:  # a few far clips decide the score
+        unknown = {"low": -math.inf, "high": math.inf, "deviation": math.inf}
+        return Interval(**{**found, "without": whole, **unknown})
     return Interval(**{**found, "without": whole})
 
 
