@@ -199,7 +199,9 @@ def _fuzz(name: str, content: bytes, read: Read, folder: Path) -> Fuzz:
             try:
                 read(path)
             except OtadtkError as error:
-                assert "\n" not in str(error).strip(), f"several lines: {error}"
+                lines = str(error).strip().split("\n")
+                assert all(line.startswith("  /") for line in lines[1:]), f"several lines: {error}"
+                assert not any(line.endswith(": None") for line in lines), f"no reason: {error}"
 
     return once
 

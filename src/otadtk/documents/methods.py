@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from otadtk.documents.citations import cite_jackknife, cite_model, key_of
@@ -14,7 +15,7 @@ from otadtk.statistics.differences import show_probability
 
 def methods_paragraph(document: Mapping[str, Any]) -> str:
     """A paragraph for a paper: the method and the results."""
-    try:
+    with _whole():
         kind, made = document["kind"], document["provenance"]
         if kind == "audit":
             raise UsageError("This document holds an audit and no score: there is no method.")
@@ -26,19 +27,27 @@ def methods_paragraph(document: Mapping[str, Any]) -> str:
             f"All numbers were computed with otadtk {made['otadtk']} (PyTorch "
             f"{made['libraries']['torch']}, device {made['device']}, seed {made['seed']}).",
         ]
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
-        what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-        raise UsageError(f"This is not a whole document of otadtk: {what}.") from error
-    return " ".join(sentences)
+        return " ".join(sentences)
 
 
 def bibtex(document: Mapping[str, Any]) -> str:
     """The references of the paragraph."""
-    results = document["results"]
-    entries = [metric_printed_as(result["metric"]).citation for result in results]
-    entries += [cite_jackknife() for result in results if _by_jackknife(result)]
-    entries += [entry for result in results if (entry := cite_model(result["model"]))]
-    return "\n\n".join(dict.fromkeys(entries))
+    with _whole():
+        results = document["results"]
+        entries = [metric_printed_as(result["metric"]).citation for result in results]
+        entries += [cite_jackknife() for result in results if _by_jackknife(result)]
+        entries += [entry for result in results if (entry := cite_model(result["model"]))]
+        return "\n\n".join(dict.fromkeys(entries))
+
+
+@contextmanager
+def _whole() -> Iterator[None]:
+    """Refuses a document in which something is missing or of another kind than it should be."""
+    try:
+        yield
+    except (LookupError, TypeError, AttributeError, ValueError, StopIteration) as error:
+        what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+        raise UsageError(f"This is not a whole document of otadtk: {what}.") from error
 
 
 def latex(paragraph: str) -> str:
