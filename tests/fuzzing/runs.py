@@ -86,14 +86,14 @@ def _documents(folder: Path, document: dict[str, Any]) -> Fuzz:
             del inner[path[-1]]
         else:
             inner[path[-1]] = value
-        (folder / "base.json").write_text(json.dumps(changed), "utf-8")
+        (folder / "changed.json").write_text(json.dumps(changed), "utf-8")
         if command == "methods":
-            run(folder, "otadtk-methods", ["base.json"])
+            run(folder, "otadtk-methods", ["changed.json"])
         else:
             run(
                 folder,
                 GATE,
-                ["given", "a.npy", "c.npy", "--baseline", "base.json", *OUTPUTS],
+                ["given", "a.npy", "c.npy", "--baseline", "changed.json", *OUTPUTS],
                 OUTPUTS,
             )
 

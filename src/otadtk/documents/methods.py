@@ -9,6 +9,7 @@ from typing import Any
 
 from otadtk.documents.citations import cite_jackknife, cite_model, key_of
 from otadtk.errors import UsageError
+from otadtk.files.printable import readable
 from otadtk.metrics.registry import metric_printed_as
 from otadtk.statistics.differences import show_probability
 
@@ -47,7 +48,7 @@ def _whole() -> Iterator[None]:
         yield
     except (LookupError, TypeError, AttributeError, ValueError, StopIteration) as error:
         what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-        raise UsageError(f"This is not a whole document of otadtk: {what}.") from error
+        raise UsageError(f"This is not a whole document of otadtk: {readable(what)}.") from error
 
 
 def latex(paragraph: str) -> str:

@@ -9,6 +9,7 @@ from pathlib import PurePath
 from typing import Any
 
 from otadtk.errors import UsageError
+from otadtk.files.printable import readable
 from otadtk.metrics.verdicts import BAD
 from otadtk.statistics.jackknife import Side, Without
 from otadtk.statistics.resampling import Interval
@@ -79,19 +80,21 @@ class Record:
         """The result of a metric in the document of a run; ``source`` names it in messages."""
         if document.get("kind") != "score":
             raise UsageError(
-                f"{source} is the document of a {document.get('kind')}; a score is needed, as "
+                f"{source} is the document of a {document.get('kind')!r}; a score is needed, as "
                 f"otadtk MODEL REF EVAL --ci --json writes it."
             )
         try:
             return cls._of(document, metric, source)
         except (LookupError, TypeError, ValueError, AttributeError) as error:
-            raise UsageError(f"{source} is damaged: {error} is not there as expected.") from error
+            what = readable(str(error))
+            raise UsageError(f"{source} is damaged: {what} is not there as expected.") from error
 
     @classmethod
     def _of(cls, document: Mapping[str, Any], metric: str, source: str) -> Record:
         results = {result["metric"]: result for result in document["results"]}
         if metric not in results:
-            raise UsageError(f"{source} has no score of {metric}, only of {', '.join(results)}.")
+            others = readable(", ".join(map(str, results)))
+            raise UsageError(f"{source} has no score of {metric}, only of {others}.")
         result, sets = results[metric], document["sets"]
         if result["statistics"]["interval"] is None or "content" not in sets["reference"]:
             raise UsageError(
@@ -125,7 +128,7 @@ class Record:
         for name in {**self.choices, **choices}:
             mine, theirs = (side.get(name, "not set") for side in (self.choices, choices))
             if mine != theirs:
-                return f"{name}: {mine} there, {theirs} here"
+                return readable(f"{name}: {mine} there, {theirs} here")
         return None
 
 
