@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
 
+import numpy as np
+
 from otadtk.errors import UsageError
 from otadtk.metrics.verdicts import BAD
 from otadtk.statistics.jackknife import Side, Without
-from otadtk.statistics.resampling import Interval
+from otadtk.statistics.resampling import FloatArray, Interval
 
 NO_PROTOCOL = "none"
 _NO_CHOICE = frozenset({"max_memory", "seed"})
@@ -23,6 +25,8 @@ class ClipRecord:
 
     file: str
     cost: float
+    distance: float | None
+    """From the reference, as other clips have no say in it; ``None`` without verdicts."""
     bad: bool | None
     """Whether it is worse than chance allows; ``None`` without verdicts."""
 
@@ -115,6 +119,13 @@ class Record:
             version=document["provenance"]["otadtk"],
         )
 
+    @property
+    def distances(self) -> FloatArray | None:
+        """Of the clips from the reference; ``None`` if they are not known."""
+        found = [clip.distance for clip in self.by_clip.values()]
+        known = [distance for distance in found if distance is not None]
+        return np.asarray(known) if known and len(known) == len(found) == self.clips else None
+
     def unlike(self, reference: str, choices: Mapping[str, str]) -> str | None:
         """The first thing in which a run differs and may not; ``None`` if both can be compared."""
         if self.reference != reference:
@@ -167,7 +178,10 @@ def _clips(clips: list[Mapping[str, Any]], folder: str) -> dict[str, ClipRecord]
     verdict = {None: None, BAD: True}
     return {
         _name(clip["file"], folder): ClipRecord(
-            clip["file"], clip["cost"], verdict.get(clip["verdict"], False)
+            clip["file"],
+            clip["cost"],
+            clip.get("distance"),  # documents of earlier versions have none
+            verdict.get(clip["verdict"], False),
         )
         for clip in clips
     }
