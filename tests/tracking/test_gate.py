@@ -168,8 +168,12 @@ def test_bad_input(sets: Path, capsys: pytest.CaptureFixture[str]) -> None:
     base = record("run.json")
     with pytest.raises(UsageError, match="has 60 clips and this set 80"):
         decide(replace(base, clips=60), base)
-    with pytest.raises(UsageError, match="needs the same clip names"):
+    with pytest.raises(UsageError, match="needs the same clips"):
         decide(replace(base, by_clip={}), base, paired=True)
+    # pairs of manifests count before names
+    renamed = {f"x{name}": replace(clip, pair=name) for name, clip in base.by_clip.items()}
+    named = replace(base, by_clip={k: replace(c, pair=k) for k, c in base.by_clip.items()})
+    assert decide(named, replace(base, by_clip=renamed), paired=True).difference.deviation == 0.0
     with pytest.raises(SystemExit) as refused:
         gate("same.npz", "--max-rise", 1, "--significant")
     assert refused.value.code == 2

@@ -72,7 +72,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--paired",
         action="store_true",
-        help="clips of equal names in EVAL and the baseline belong together, as for the same prompts",
+        help="clips of equal names in EVAL and the baseline, or of one pair in their manifests, belong "
+        "together, as for the same prompts",
     )
     outputs = parser.add_argument_group("for a continuous integration")
     outputs.add_argument(
@@ -90,7 +91,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _gate(options: argparse.Namespace, engine: Engine) -> int:
-    from otadtk.tracking.gate import decide, refuse_unlike
+    from otadtk.tracking.gate import belong_together, decide, refuse_unlike
     from otadtk.tracking.record import Record
     from otadtk.tracking.summary import junit, markdown
 
@@ -112,6 +113,8 @@ def _gate(options: argparse.Namespace, engine: Engine) -> int:
         baseline = Record.of(made, metric.name, str(options.baseline))
     document = _score(reference, options.eval, options)
     current = Record.of(document, metric.name, str(options.eval))
+    if current.pairs and not options.paired and belong_together(baseline, current):
+        logger.info("both manifests name the same pairs: --paired compares the clips by these")
     gate = decide(baseline, current, max_rise=options.max_rise, paired=options.paired)
     if options.json != "-":
         print(gate.sentence())

@@ -117,8 +117,6 @@ def rise_of(
 def rises_in(comparison: Comparison, baseline: str) -> dict[str, Rise]:
     """How much worse the other systems are than one of them; all of them share the level."""
     metric, systems = comparison.metric, {system.name: system for system in comparison.systems}
-    if baseline not in systems:
-        raise UsageError(f"The baseline {baseline} is none of the systems {', '.join(systems)}.")
     scored = {name: _scored(system) for name, system in systems.items()}
     own = systems.pop(baseline)
     for system in systems.values():
@@ -211,6 +209,13 @@ def refuse_other_size(metric: str, baseline: int, current: int, *, paired: bool)
         )
 
 
+def belong_together(baseline: Record, current: Record) -> bool:
+    """Whether the k-th clips of both runs have the same ``pair``, or else the same name."""
+    if baseline.pairs and current.pairs:
+        return baseline.pairs == current.pairs
+    return list(baseline.by_clip) == list(current.by_clip)
+
+
 def decide(
     baseline: Record, current: Record, *, max_rise: float | None = None, paired: bool = False
 ) -> Gate:
@@ -222,9 +227,10 @@ def decide(
     """
     refuse_unlike(baseline, current.reference, current.choices)
     refuse_other_size(current.metric, baseline.clips, current.clips, paired=paired)
-    if paired and list(baseline.by_clip) != list(current.by_clip):
+    if paired and not belong_together(baseline, current):
         raise UsageError(
-            "--paired needs the same clip names in both runs, and the baseline has others."
+            "--paired needs the same clips in both runs, by their names or by the column pair of "
+            "manifests, in the same order; the baseline has others."
         )
     rise = rise_of(
         current.metric,

@@ -25,10 +25,12 @@ class ClipRecord:
 
     file: str
     cost: float
-    distance: float | None
-    """From the reference, as other clips have no say in it; ``None`` without verdicts."""
     bad: bool | None
     """Whether it is worse than chance allows; ``None`` without verdicts."""
+    distance: float | None = None
+    """From the reference, as other clips have no say in it; ``None`` without verdicts."""
+    pair: str = ""
+    """What it has in common with clips of other sets, by a manifest."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +128,12 @@ class Record:
         known = [distance for distance in found if distance is not None]
         return np.asarray(known) if known and len(known) == len(found) == self.clips else None
 
+    @property
+    def pairs(self) -> list[str]:
+        """What the clips have in common with those of other sets, if a manifest says it of all."""
+        found = [clip.pair for clip in self.by_clip.values()]
+        return found if all(found) else []
+
     def unlike(self, reference: str, choices: Mapping[str, str]) -> str | None:
         """The first thing in which a run differs and may not; ``None`` if both can be compared."""
         if self.reference != reference:
@@ -180,8 +188,9 @@ def _clips(clips: list[Mapping[str, Any]], folder: str) -> dict[str, ClipRecord]
         _name(clip["file"], folder): ClipRecord(
             clip["file"],
             clip["cost"],
-            clip.get("distance"),  # documents of earlier versions have none
             verdict.get(clip["verdict"], False),
+            clip.get("distance"),  # documents of earlier versions have none
+            clip.get("pair", ""),
         )
         for clip in clips
     }

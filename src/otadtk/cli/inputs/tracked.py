@@ -1,4 +1,4 @@
-"""What ``otadtk-gate`` and ``otadtk-trend`` share: one metric, one reference, and sets beside it."""
+"""What commands share that compare with a baseline or with earlier runs, by one metric."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ from otadtk.metrics.registry import get_metric
 
 if TYPE_CHECKING:
     from otadtk.engine import Engine
+    from otadtk.evaluation.compare import Comparison
     from otadtk.metrics import AudioMetric
+    from otadtk.tracking.gate import Rise
     from otadtk.tracking.scoring import Reference
 
 WORSE = 6
@@ -60,3 +62,29 @@ def embed_reference(options: argparse.Namespace, sets: Sequence[Path], engine: E
     check_source_options(options, sources)
     (metric,) = make_metrics(options, options.model, sources, engine)
     return Reference(metric, options.ref, metric.embed(options.ref))
+
+
+def check_baseline(
+    options: argparse.Namespace, models: Sequence[str], systems: Sequence[str]
+) -> None:
+    """Refuse ``--fail-if-worse`` without ``--baseline``, and one that cannot decide."""
+    if options.baseline is None:
+        if options.fail_if_worse:
+            raise UsageError("--fail-if-worse needs --baseline SYSTEM, one of the systems.")
+        return
+    if options.protocol is not None or len(models) > 1:
+        raise UsageError("--baseline decides by one metric of one model; name one.")
+    one_metric(options, "--baseline decides by")
+    options.baseline = str(Path(options.baseline))  # a folder may be given with a slash
+    if options.baseline not in systems:
+        listed = ", ".join(systems)
+        raise UsageError(f"--baseline {options.baseline} is none of the systems: {listed}.")
+
+
+def rises_over_baseline(options: argparse.Namespace, comparison: Comparison) -> dict[str, Rise]:
+    """How much worse each other system is than the ``--baseline``; empty without one."""
+    if options.baseline is None:
+        return {}
+    from otadtk.tracking.gate import rises_in
+
+    return rises_in(comparison, options.baseline)
