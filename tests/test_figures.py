@@ -1,14 +1,16 @@
 """No measured figure stands in two places of the documentation; elsewhere a link leads to it.
 
 A figure is a number with a decimal point or an exponent and at least three significant digits (two
-with an exponent). In a sentence, or in a cell that is one, it must not stand anywhere else. Rows of
-tables must not repeat a figure under the same name on another page.
+with an exponent). What a sentence says, or a cell that is one, must stand in no other sentence, and in
+no table whose row or column shares a word with it. A row must not repeat a figure of a row of the same
+name on another page. Numbers that are equal by chance are thus left alone.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
+from itertools import zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
@@ -33,11 +35,12 @@ SETTINGS = {
 
 
 class Figure(NamedTuple):
-    """A number, where it stands, and the name of its row; "" in a sentence."""
+    """A number, where it stands, the name of its row ("" in a sentence), and the words around it."""
 
     number: str
     page: str
     row: str
+    words: frozenset[str]
 
 
 def significant(number: str) -> int:
@@ -45,18 +48,32 @@ def significant(number: str) -> int:
     return len(digits) + ("e" in number)
 
 
+def long_words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"[^\W\d_]{4,}", text.lower()))
+
+
 def figures(text: str, page: str) -> list[Figure]:
     """All figures of a page."""
-    found = []
-    for line in NO_FIGURES.sub(" ", text).splitlines():
-        cells = line.strip("| ").split("|") if line.startswith("|") else [line]
-        for cell in cells:
-            in_table = len(cells) > 1 and len(re.findall(r"[^\W\d_]{2,}", cell)) < SENTENCE_WORDS
-            for number in NUMBER.findall(cell):
-                if ("." in number or "e" in number) and significant(number) >= 3:
-                    row = cells[0].strip() if in_table else ""
-                    found.append(Figure(number, page, row))
-    return [figure for figure in found if figure.number not in SETTINGS]
+    found: list[Figure] = []
+
+    def collect(part: str, row: str, context: str) -> None:
+        for number in NUMBER.findall(part):
+            measured = ("." in number or "e" in number) and significant(number) >= 3
+            if measured and number not in SETTINGS:
+                found.append(Figure(number, page, row, long_words(context)))
+
+    for paragraph in re.split(r"\n\s*\n", NO_FIGURES.sub(" ", text)):
+        lines = paragraph.strip().splitlines()
+        rows = [line.strip("| ").split("|") for line in lines if line.startswith("|")]
+        for row in rows:
+            for title, cell in zip_longest(rows[0], row, fillvalue=""):
+                if len(re.findall(r"[^\W\d_]{2,}", cell)) >= SENTENCE_WORDS:
+                    collect(cell, "", " ".join(row))
+                else:
+                    collect(cell, row[0].strip(), f"{title} {row[0]}")
+        said = "\n".join(line for line in lines if not line.startswith("|"))
+        collect(said, "", said)
+    return found
 
 
 def repeated(found: list[Figure]) -> list[str]:
@@ -67,10 +84,11 @@ def repeated(found: list[Figure]) -> list[str]:
     lines = []
     for number, same in places.items():
         said = [figure for figure in same if not figure.row]
-        if said and len(same) > 1:
-            lines.append(f"{number}: {', '.join(sorted({figure.page for figure in same}))}")
-        rows = {(figure.row, figure.page) for figure in same if figure.row}
-        names = [row for row, _ in rows]
+        rows = [figure for figure in same if figure.row]
+        for k, one in enumerate(said):
+            others = said[k + 1 :] + [row for row in rows if row.words & one.words]
+            lines += [f"{number}: {one.page}, {other.page}" for other in others]
+        names = [row for row, _ in {(figure.row, figure.page) for figure in rows}]
         lines += [f"{number} of {row!r}" for row in set(names) if names.count(row) > 1]
     return lines
 
@@ -92,12 +110,13 @@ def test_no_figure_stands_in_two_places() -> None:
 
 def test_repetitions_are_found() -> None:
     table = "| fault | found |\n|---|---|\n| clipping | 0.843 |\n"
-    assert repeated(figures(table, "a.md") + figures("It finds 0.843 of them.", "b.md")) == [
-        "0.843: a.md, b.md"
-    ]
+    said = figures("Of all clips\nwith clipping it finds 0.843.", "b.md")
+    assert repeated(figures(table, "a.md") + said) == ["0.843: b.md, a.md"]
+    assert repeated(said + said) == ["0.843: b.md, b.md"]
     assert repeated(figures(table, "a.md") + figures(table, "b.md")) == ["0.843 of 'clipping'"]
+    cell = "| | |\n|---|---|\n| it finds 0.843 of all clips with clipping | yes |\n"
+    assert repeated(figures(f"{table}\n{cell}", "a.md")) == ["0.843: a.md, a.md"]
+    assert repeated(figures(table, "a.md") + figures("It takes 0.843 s.", "b.md")) == []
     other = table.replace("clipping", "noise")
     assert repeated(figures(table, "a.md") + figures(other, "b.md")) == []
-    said = "| it finds 0.843 of all clipped clips | yes |\n"
-    assert repeated(figures(table + said, "a.md")) == ["0.843: a.md"]
     assert repeated(figures("About 0.8 at `0.843`, [x](y#0.843).", "a.md") * 2) == []

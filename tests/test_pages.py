@@ -7,11 +7,9 @@ first line says ``# needs …`` is only parsed, and installations are left out. 
 
 from __future__ import annotations
 
-import glob
 import importlib
 import re
 import shlex
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -61,7 +59,8 @@ def words(line: str) -> list[str]:
     """The words of a command, as the shell would hand them over: patterns without quotes expanded."""
     found = []
     for word in shlex.split(line, posix=False):
-        names = sorted(glob.glob(word)) if re.search(r"[*?]", word) and word[0] not in "'\"" else []
+        pattern = re.search(r"[*?]", word) and word[0] not in "'\""
+        names = sorted(map(str, Path().glob(word))) if pattern else []
         found += names or [shlex.split(word)[0]]
     return found
 
@@ -152,7 +151,9 @@ def test_the_page_can_be_followed(
 @pytest.mark.parametrize("page", FOLLOWED, ids=identity)
 def test_no_command_hides_in_an_indented_block(page: Path) -> None:
     text = BLOCK.sub("", page.read_text(encoding="utf-8"))
-    hidden = re.findall(r"^(?: {4}|\t)(?:otadtk|make |pip install|python |from |import ).*$", text, re.M)
+    hidden = re.findall(
+        r"^(?: {4}|\t)(?:otadtk|make |pip install|python |from |import ).*$", text, re.M
+    )
     assert hidden == [], "a block of code has a fence with its kind"
 
 

@@ -55,7 +55,9 @@ def write(folder: Path) -> None:
         save(folder / "enhanced" / f"{number}.wav", noisy)
     for kind in list(KINDS)[:6]:
         for number in range(6):
-            save(folder / "sounds" / kind / f"{number}.wav", synthesise(kind, number, SECONDS, RATE))
+            save(
+                folder / "sounds" / kind / f"{number}.wav", synthesise(kind, number, SECONDS, RATE)
+            )
     for step in sorted((folder / "runs").iterdir()):
         (step / "0.wav").rename(step / "sample.wav")
     lists_and_tables(folder)
@@ -83,7 +85,9 @@ def lists_and_tables(folder: Path) -> None:
     for name in ("groups.csv", "speakers.csv"):
         table(folder / name, ("file", "group"), zip(names, kinds, strict=True))
     table(folder / "captions.csv", ("file", "caption"), zip(names, kinds, strict=True))
-    rows = [(f"generated/{name}", "0.1", "0.9", kind) for name, kind in zip(names, kinds, strict=True)]
+    rows = [
+        (f"generated/{name}", "0.1", "0.9", kind) for name, kind in zip(names, kinds, strict=True)
+    ]
     table(folder / "generated.csv", ("file", "start", "end", "group"), rows)
     (folder / "real.txt").write_text("".join(f"real/{name}\n" for name in names))
     vectors = np.random.default_rng(0).standard_normal((2, CLIPS, 8))
@@ -97,7 +101,7 @@ def listening_tests(folder: Path) -> None:
         rng = np.random.default_rng(seed)
         rows = [
             (f"{system}/{k}.wav", system, k, f"clean/{k}.wav", level + rng.integers(9))
-            for system, level in (("clean", 90), ("enhanced", 60), ("eval", 30), ("base", 20))
+            for system, level in (("clean", 90), ("enhanced", 60), ("eval", 30), ("candidate", 20))
             for k in range(4)
         ]
         table(folder / f"{test}.csv", ("file", "system", "item", "reference", "rating"), rows)

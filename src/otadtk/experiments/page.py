@@ -52,9 +52,7 @@ def _block(name: str, page: Path, results: Path) -> str:
 def _folded(table: re.Match[str]) -> str:
     """A table that opens by a click on its caption, on the site and where Markdown is shown."""
     caption = table["caption"].replace("<", "&lt;")
-    return (
-        f'<details markdown="1">\n<summary>{caption}</summary>\n\n{table["rows"]}\n</details>\n'
-    )
+    return f'<details markdown="1">\n<summary>{caption}</summary>\n\n{table["rows"]}\n</details>\n'
 
 
 def _longer(name: str) -> list[str]:
