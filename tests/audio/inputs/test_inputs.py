@@ -123,7 +123,8 @@ def test_compressed_shards(world: Path, memory: Any, monkeypatch: pytest.MonkeyP
         assert (found.digests, found.encoded) == (plain.digests, 0)
         assert found.column("caption") == plain.column("caption")
     memory.pipe_file("/a.tgz", Path("a.tgz").read_bytes())
-    assert embedded("memory://a.tgz", store).digests == plain.digests
+    # threads would share the place in a file in memory, which no other file system does
+    assert embedded("memory://a.tgz", store, workers=1).digests == plain.digests
     Path("shards").mkdir()
     Path("a.tar.gz").rename("shards/a.tar.gz")
     for source in ("shards", "shards/*.tar.gz", "shards/*"):
