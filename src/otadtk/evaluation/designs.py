@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 from otadtk.embed import EmbeddingSet
 from otadtk.errors import UsageError
-from otadtk.evaluation.pairs import noticed_twins, pairs_by_name
+from otadtk.evaluation.pairs import noticed_twins, pairs_by_name, pairs_of_manifests
 from otadtk.files.names import first_folders
 from otadtk.metrics.verdicts import Groups
 from otadtk.statistics.designs import Design, Free, Strata
@@ -27,8 +27,9 @@ def choose_design(
     """The design of the floor's permutations, and why it is not the free one or might not be.
 
     Commands and the Python API ask here, so both permute alike: partners of equal names if the clips
-    are ``paired``, within given groups, those of the manifests or common subfolders, within twins
-    that are noticed, else freely. There is no design of sets whose clips are not known.
+    are ``paired``, within given groups, those of the manifests or common subfolders, within pairs
+    of the manifests or twins that are noticed, else freely. There is no design of sets whose clips
+    are not known.
     """
     if reference.moments_only or evaluated.moments_only:
         if paired:
@@ -37,8 +38,15 @@ def choose_design(
     if paired:
         return pairs_by_name(reference, evaluated), ""
     known = groups or groups_of_manifests(reference, evaluated) or _folders(reference, evaluated)
+    named = pairs_of_manifests(reference, evaluated)
     if known is not None:
-        return Strata((*known[0], *known[1])), ""
+        hint = "the manifests name pairs too: --paired uses these" if named is not None else ""
+        return Strata((*known[0], *known[1])), hint
+    if named is not None:
+        return named, (
+            f"the manifests pair {len(named.pairs)} clips: the floor swaps partners only; --paired "
+            f"adds their distance"
+        )
     twins = noticed_twins(reference, evaluated)
     if twins is not None:
         return twins, (
