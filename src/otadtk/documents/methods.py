@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -140,7 +141,7 @@ def _score_sentences(document: Mapping[str, Any]) -> list[str]:
                 f"{100 * share['low']:.0f} to {100 * share['high']:.0f} % (95 % interval), and p = "
                 f"{judged['some_bad_p_value']:.2g} for none."
             )
-        if found["interval"] is not None and found["interval"]["low"] is None:
+        if found["interval"] is not None and not _bounded(found["interval"]):
             sentences.append(f"No interval of the {name} holds, because a few far clips decide it.")
         elif found["interval"] is not None:
             interval = found["interval"]
@@ -294,6 +295,12 @@ def _number(value: float | None) -> str:
 
 def _span(low: float | None, high: float | None, sign: float = 1.0) -> str:
     """An interval in words; "none" where a few far clips decide a score."""
-    if low is None or high is None:
+    if low is None or high is None or not math.isfinite(high - low):
         return "none, because a few far clips decide a score"
     return f"{_number(sign * low)} to {_number(sign * high)}"
+
+
+def _bounded(interval: Mapping[str, Any]) -> bool:
+    """Whether an interval holds; in a file its ends are null if none does."""
+    ends = (interval["low"], interval["high"])
+    return all(end is not None and math.isfinite(end) for end in ends)
