@@ -10,7 +10,8 @@ import jsonschema
 import numpy as np
 import pytest
 
-from otadtk import FAD
+from otadtk import FAD, OTAD, evaluate
+from otadtk import compare as ranked
 from otadtk.cli.compare import main as compare
 from otadtk.cli.gate import main as gate
 from otadtk.cli.methods import main as methods
@@ -19,6 +20,10 @@ from otadtk.cli.trend import main as trend
 from otadtk.documents.schema import document_schema as schema
 from otadtk.embed.embedding_set import EmbeddingSet
 from otadtk.evaluation.outliers import find_outliers
+from otadtk.loggers.content import content_of
+
+ENDS = ("low", "high", "deviation")
+NO_NUMBER = re.compile(r"\b(nan|inf)\b")
 
 
 def given(vectors: np.ndarray, name: str) -> EmbeddingSet:
@@ -85,7 +90,7 @@ def test_no_output_has_numbers_of_an_interval_that_does_not_hold(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    x, y, z = rng.normal(size=(3, 40, 4))
+    x, y, z = rng.normal(size=(3, 20, 3))
     np.save("ref.npy", x)
     np.save("step1.npy", y)
     y[7] += 2e4
@@ -94,18 +99,17 @@ def test_no_output_has_numbers_of_an_interval_that_does_not_hold(
     options = ["--fad", "--ci", "--no-null", "--json", "s.json"]
     assert score(["given", "ref.npy", "step2.npy", *options]) == 0
     found = json.loads(Path("s.json").read_text("utf-8"))["results"][0]["statistics"]["interval"]
-    assert [found[name] for name in ("low", "high", "deviation")] == [None] * 3
-    options = ["--no-null", "--excess", "--json", "c.json", "--report", "c.html"]
+    assert [found[name] for name in ENDS] == [None] * 3
+    options = ["--fad", "--no-null", "--excess", "--json", "c.json"]
     assert compare(["given", "ref.npy", "step1.npy", "step2.npy", *options]) == 0
-    (result,) = json.loads(Path("c.json").read_text("utf-8"))["results"]
+    document = json.loads(Path("c.json").read_text("utf-8"))
+    jsonschema.validate(document, schema())
+    (result,) = document["results"]
     near, far = result["systems"]
     assert near["interval"]["low"] < near["score"] < near["interval"]["high"]
     for part in (far["interval"], far["excess"], *result["differences"]):
-        assert [part[name] for name in ("low", "high", "deviation")] == [None] * 3
+        assert [part[name] for name in ENDS] == [None] * 3
     assert {difference["probability"] for difference in result["differences"]} == {None}
-    jsonschema.validate(json.loads(Path("c.json").read_text("utf-8")), schema())
-    page = Path("c.html").read_text("utf-8")
-    assert "none</span>" in page and re.search(r"\b(nan|inf)\b", page) is None
     for path in ("s.json", "c.json"):
         capsys.readouterr()
         assert methods([path]) == 0
@@ -115,8 +119,20 @@ def test_no_output_has_numbers_of_an_interval_that_does_not_hold(
     assert trend(["given", "ref.npy", *steps, "--fad", "--out", "t"]) == 0
     rows = capsys.readouterr().out.splitlines()
     assert [row.split()[-1] for row in rows[2:4]] == ["unknown", "unknown"]
-    assert re.search(r"\b(nan|inf)\b", Path("t/trend.html").read_text("utf-8")) is None
-    gated = ["given", "ref.npy", "step1.npy", "--fad"]
+    assert NO_NUMBER.search(Path("t/trend.html").read_text("utf-8")) is None
     for baseline in ("s.json", "step2.npy"):
-        assert gate([*gated, "--baseline", baseline]) == 2
+        assert gate(["given", "ref.npy", "step1.npy", "--fad", "--baseline", baseline]) == 2
         assert "a few far clips decide the FAD of the baseline" in capsys.readouterr().err
+
+
+def test_no_view_has_numbers_of_an_interval_that_does_not_hold(rng: np.random.Generator) -> None:
+    x, y, z = rng.normal(size=(3, 20, 3))
+    z[7] += 100.0
+    sets = [given(vectors, name) for vectors, name in ((x, "x"), (y, "y"), (z, "z"))]
+    metric = OTAD("given", epsilon=30.0)
+    found = ranked(metric, sets[0], {"near": sets[1], "far": sets[2]})
+    shown = found._repr_html_()
+    single = evaluate(metric, sets[0], sets[2], interval=True)
+    for text in (shown, single._repr_html_()):
+        assert "none" in text and NO_NUMBER.search(text) is None
+    assert not {name for name in content_of(single).numbers if "interval" in name}

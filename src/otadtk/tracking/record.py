@@ -176,7 +176,7 @@ def _interval(found: Mapping[str, Any]) -> Interval:
     if min(sizes) < 3 or len(both) != max(sizes) or [len(side.pairs) for side in sides] != pairs:
         raise ValueError("a score for every group")
     low, high, deviation = -math.inf, math.inf, math.inf  # where a few far clips decide the score
-    if found["low"] is not None and found["high"] is not None:
+    if all(found[end] is not None and math.isfinite(found[end]) for end in ("low", "high")):
         low, high, deviation = (_finite(found[name]) for name in ("low", "high", "deviation"))
     return Interval(
         score=_finite(found["score"]),
