@@ -48,6 +48,9 @@ def write_checkpoint(name: str, tensors: dict[str, Any], folder: Path) -> Path:
         torch.save({"dims": {"n_mels": 80}, "model_state_dict": tensors}, path)
     elif name.startswith("cdpam"):
         torch.save({"epochs": 1, "state": tensors}, path)
+    elif name == "clap_fused":
+        named = {f"module.{key}": tensor for key, tensor in tensors.items()}
+        torch.save({"epoch": np.float64(1.0), "name": "seeded", "state_dict": named}, path)
     elif name == "beats":
         torch.save({"cfg": BEATS_CONFIGURATION, "model": tensors}, path)
     else:

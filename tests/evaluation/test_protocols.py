@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import json
 import re
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import numpy as np
 import pytest
 import soundfile
 import torch
+from tokenizers import Tokenizer
+from tokenizers.models import BPE
+from tokenizers.pre_tokenizers import ByteLevel
+from tokenizers.processors import RobertaProcessing
 
 from otadtk.audio.decode import AudioReader
 from otadtk.audio.reading import Reading, kaiser, sinc
@@ -22,12 +28,18 @@ from otadtk.cli.score import main
 from otadtk.documents.schema import document_schema
 from otadtk.encoders import get_spec
 from otadtk.encoders.checkpoints import matching
+from otadtk.encoders.networks.clap import text as clap_text
 from otadtk.encoders.networks.passt import network as passt_network
 from otadtk.encoders.spec import with_reading
 from otadtk.errors import UsageError
 from otadtk.evaluation.protocols.protocol import load_protocol, protocol_names
 from tests.encoders.seeded_checkpoints import official_tensors
-from tests.references.table_clips import write_clips, write_mono_clips
+from tests.references.table_clips import (
+    write_captioned_clips,
+    write_clips,
+    write_mono_clips,
+    write_tokenizer,
+)
 
 TABLES = json.loads((Path(__file__).parents[1] / "references" / "tables.json").read_text())
 OWN = """
@@ -243,19 +255,38 @@ class TestReading:
         assert with_reading(spec, Reading(channels="first")).fingerprint != spec.fingerprint
 
 
+def converted_text(name: str, _: object, convert: Callable[..., Any], __: object) -> Any:
+    """The text half of CLAP with the first of its layers and the tokenizer of the tool's run."""
+    with tempfile.TemporaryDirectory() as folder:
+        made = write_tokenizer(Path(folder))
+        merges = [tuple(pair.split()) for pair in (made / "merges.txt").read_text().split("\n")[1:-1]]
+        words = json.loads((made / "vocab.json").read_text())
+        tokenizer = Tokenizer(BPE(words, merges))
+        tokenizer.pre_tokenizer = ByteLevel(add_prefix_space=False)
+        tokenizer.post_processor = RobertaProcessing(("</s>", 2), ("<s>", 0))
+        tokenizer.save(str(made / "tokenizer.json"))
+        return convert(
+            {"630k-audioset-fusion-best.pt": Path(name), "tokenizer.json": made / "tokenizer.json"}
+        )
+
+
 @pytest.fixture
 def seeded_networks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every network is loaded with seeded weights, as the tools' own were; PaSST has one block."""
 
     def tensors(name: str) -> dict[str, torch.Tensor]:
         found = official_tensors(name)
-        return {key: t for key, t in found.items() if not re.match(r"blocks\.[1-9]", key)}
+        deeper = re.compile(r"(blocks|text_branch\.encoder\.layer)\.[1-9]")
+        return {key: t for key, t in found.items() if not deeper.match(key)}
 
     monkeypatch.setattr(
         matching.weights, "load_converted", lambda name, _, convert, __: convert({"": Path(name)})
     )
-    monkeypatch.setattr(matching, "table_inside", lambda path, _: tensors(str(path)))
+    for module in (matching, clap_text):
+        monkeypatch.setattr(module, "table_inside", lambda path, _: tensors(str(path)))
     monkeypatch.setattr(passt_network, "_BLOCKS", 1)
+    monkeypatch.setattr(clap_text, "LAYERS", 1)
+    monkeypatch.setattr(clap_text, "load_converted", converted_text)
     torch.set_num_threads(1)
 
 
@@ -309,3 +340,21 @@ def test_equals_the_tools(name: str, tmp_path: Path) -> None:
     first = next((r for r in document["results"] if r["metric"] == "IS"), None)
     if first is not None:
         assert first["values"]["deviation"] == pytest.approx(known["is_deviation"], rel=1e-3)
+
+
+@pytest.mark.usefixtures("seeded_networks")
+def test_the_clap_score_equals_that_of_stable_audio_metrics(tmp_path: Path) -> None:
+    """On short and long clips, and captions with one that is cut; captions change no protocol."""
+    reference, evaluated, table = write_captioned_clips(tmp_path)
+    file = tmp_path / "run.json"
+    what = ["--protocol", "stable-audio-metrics", str(reference), str(evaluated)]
+    what += ["--results", "CLAP", "--json", str(file), "-q"]
+    assert main([*what, "--captions", str(table)]) == 0
+    document = json.loads(file.read_text())
+    assert document["provenance"]["protocol"]["changed"] == []
+    (result,) = document["results"]
+    found = [result["score"], *(row["cosine"] for row in result["captioned"])]
+    known = [value for key, value in TABLES["stable-audio-metrics"].items() if "clap" in key]
+    print("clap", [f"{abs(ours / theirs - 1.0):.1e}" for ours, theirs in zip(found, known, strict=True)])
+    assert found == pytest.approx(known, rel=1e-3)
+    assert main(what) == 2
