@@ -24,10 +24,11 @@ CPU = torch.device("cpu")
 
 def official_tensors(name: str) -> dict[str, torch.Tensor]:
     """Seeded tensors for every name in the official checkpoint of an encoder."""
-    with np.load(REFERENCES / f"{name}.npz") as fixture:
+    first = seeded.OTHER_WEIGHTS.get(name, "")
+    with np.load(REFERENCES / f"{'openl3' if first else name}.npz") as fixture:
         shapes = json.loads(str(fixture["shapes"]))
-    state = seeded.state({key: tuple(shape) for key, shape in shapes.items()})
-    return {key: torch.from_numpy(value) for key, value in state.items()}
+    state = seeded.state({first + key: tuple(shape) for key, shape in shapes.items()})
+    return {key.removeprefix(first): torch.from_numpy(value) for key, value in state.items()}
 
 
 def write_checkpoint(name: str, tensors: dict[str, Any], folder: Path) -> Path:

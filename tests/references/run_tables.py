@@ -8,9 +8,9 @@ text half of CLAP have one of their twelve blocks, or so many as BLOCKS says: a 
 The tool's own code reads the audio, runs the networks and computes the metrics. Replaced is only
 what cannot be had everywhere: the weights are seeded, files are decoded by soundfile, and imported
 packages that this needs nothing of are empty. torchaudio, torchlibrosa, torchvggish 0.2, hear21passt
-0.0.26, laion_clap 1.1.7, transformers, librosa and pyloudnorm must be there. CLAP draws windows of long
-clips at random: it gets the middle one each time, with ``spread`` also ten others. FD in 2048 dimensions takes minutes, so it comes last
-and the file is written before it.
+0.0.26, laion_clap 1.1.7, transformers, librosa and pyloudnorm must be there. CLAP draws windows of
+long clips at random: it gets the middle one each time, with ``spread`` also ten others. FD in 2048
+dimensions takes minutes, so it comes last and the file is written before it.
 """
 
 import json
@@ -236,9 +236,11 @@ def stable_audio_clap(_, evaluated):
     import torchvision.transforms
 
     # as torchvision 0.16 does it, which the tool pins
-    torchvision.transforms.Resize = lambda size: lambda mel: torch.nn.functional.interpolate(
-        mel[None], tuple(size), mode="bilinear", align_corners=False
-    )[0]
+    torchvision.transforms.Resize = lambda size: (
+        lambda mel: torch.nn.functional.interpolate(
+            mel[None], tuple(size), mode="bilinear", align_corners=False
+        )[0]
+    )
     base = {"vocab_size": 50_265, "max_position_embeddings": 514, "type_vocab_size": 1}
     configuration = transformers.RobertaConfig(
         **base, layer_norm_eps=1e-5, num_hidden_layers=BLOCKS

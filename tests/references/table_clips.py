@@ -21,11 +21,11 @@ FEW, LONG = 3, 11.3
 """How many clips slow networks get, and the length of the first reference clip in seconds."""
 
 
-def write_clips(folder: Path, *, few: bool = False) -> tuple[Path, Path]:
+def write_clips(folder: Path, *, few: bool = False, long: bool = True) -> tuple[Path, Path]:
     """A reference and an evaluated folder: other rates, two channels, an offset, short clips.
 
-    ``few`` clips are three a side at full band, the first reference clip long: where a spectrogram in
-    decibels has nothing but rounding, no two programs agree.
+    ``few`` clips are three a side at full band, the first reference clip ``long``: where a spectrogram
+    in decibels has nothing but rounding, no two programs agree.
     """
     sides = folder / "reference", folder / "evaluated"
     for number, side in enumerate(sides):
@@ -33,7 +33,7 @@ def write_clips(folder: Path, *, few: bool = False) -> tuple[Path, Path]:
         for k in range(FEW if few else CLIPS):
             rate = ((44_100, 48_000, 44_100) if few else (16_000, 22_050, 44_100))[k % 3]
             samples = round(
-                rate * (LONG if few and k == number == 0 else 1.6 + 0.13 * ((5 * k) % 7))
+                rate * (LONG if few and long and k == number == 0 else 1.6 + 0.13 * ((5 * k) % 7))
             )
             wave = clip(KINDS[(k + number) % len(KINDS)], samples, rate)
             wave = wave * (0.5 + 0.04 * k) + 0.01 * (k % 4)
@@ -62,12 +62,25 @@ def write_mono_clips(folder: Path, rate: int) -> tuple[Path, Path]:
 CAPTIONS = (
     "A dog barks twice while rain falls on a tin roof.",
     "slow piano, then applause",
-    "An engine starts, idles & stalls; someone says \"again\" and laughs 3 times!",
+    'An engine starts, idles & stalls; someone says "again" and laughs 3 times!',
     "wind " * 40,
 )
 """The last one is longer than CLAP can read."""
 SECONDS = (0.8, 3.1, 11.3, 24.0)
-MERGES = ("Ġ r", "Ġ a", "i n", "Ġr a", "Ġra in", "Ġa n", "Ġan d", "n d", "w i", "wi nd", "Ġ w", "i nd")
+MERGES = (
+    "Ġ r",
+    "Ġ a",
+    "i n",
+    "Ġr a",
+    "Ġra in",
+    "Ġa n",
+    "Ġan d",
+    "n d",
+    "w i",
+    "wi nd",
+    "Ġ w",
+    "i nd",
+)
 FIRST_TOKENS = ("<s>", "<pad>", "</s>", "<unk>")
 
 

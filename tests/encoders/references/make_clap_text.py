@@ -20,9 +20,7 @@ from transformers import ClapTextConfig, ClapTextModelWithProjection, RobertaCon
 CAPTIONS = ([0, 250, 2335, 31246, 2], [0, 2], [0, *range(1000, 1075), 2])
 
 
-def write(
-    name: str, model: torch.nn.Module, embed: Callable[[torch.Tensor], torch.Tensor]
-) -> None:
+def write(name: str, model: torch.nn.Module, embed: Callable[[torch.Tensor], torch.Tensor]) -> None:
     """Write what a model says of the captions with seeded weights, and the names of its tensors."""
     shapes = {key: tuple(value.shape) for key, value in model.state_dict().items()}
     shapes = {key: shape for key, shape in shapes.items() if not key.endswith("_ids")}

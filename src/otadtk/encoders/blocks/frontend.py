@@ -93,7 +93,7 @@ def htk_mel_triangles(
 
 
 def _triangles(edges: torch.Tensor, bins: int, sample_rate: int) -> torch.Tensor:
-    """Triangles ``(bins, bands)`` of height 1 over the hertz axis, each from an edge to the next but one."""
+    """Triangles ``(bins, bands)`` of height 1 over hertz, each from an edge to the next but one."""
     left, centre, right = edges[:-2], edges[1:-1], edges[2:]
     hertz = torch.linspace(0.0, sample_rate / 2.0, bins, dtype=torch.float64, device="cpu")[:, None]
     rising = (hertz - left) / (centre - left)

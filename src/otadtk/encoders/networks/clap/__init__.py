@@ -50,8 +50,8 @@ FUSED_SPEC = replace(
     name="clap_fused",
     summary="HTSAT, trained with captions (LAION, fused, 630k-audioset)",
     loader="otadtk.encoders.networks.clap.fused:load",
-    preprocessing="clap_fused/1: soxr HQ, 16 bit, repeat and pad to 10 s; longer: shrunk to 10 s, fused "
-    "with three windows of 10 s in the middle of their thirds; parts of 5 minutes",
+    preprocessing="clap_fused/1: soxr HQ, at least 20 ms, 16 bit, repeat and pad to 10 s; longer: shrunk "
+    "to 10 s, fused with three windows of 10 s in the middle of their thirds; parts of 5 minutes",
     licence="CC0-1.0",
     weights=(
         WeightFile(
@@ -64,7 +64,7 @@ FUSED_SPEC = replace(
             "revision:b3708341862f581175dba5c356a4ebf74a9b6651",
         ),
     ),
-    minimum_samples=1,
+    minimum_samples=960,
     segment_samples=14_400_000,
     frame_seconds=None,
     published_scores="",
