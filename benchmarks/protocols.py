@@ -32,11 +32,6 @@ REMARKS = {
         "kadtk",
         "FAD",
     ): "FAD of its cached embeddings in float64: its own root, in float32, is below 0",
-    (
-        "otad-paper",
-        "FAD",
-    ): "FAD of its cached embeddings in float64: with fewer clips than dimensions "
-    "its root of a singular product is inexact",
     ("stable-audio-metrics", "FD-OpenL3"): "resampling in float64 moves the tool's own FD by 3e-3",
     ("stable-audio-metrics", "FD-OpenL3-env"): "as above, with other weights",
     ("stable-audio-metrics", "KL-PaSST"): "one of twelve blocks",

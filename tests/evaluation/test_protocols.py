@@ -35,6 +35,7 @@ from otadtk.errors import UsageError
 from otadtk.evaluation.protocols.protocol import load_protocol, protocol_names
 from tests.encoders.seeded_checkpoints import official_tensors
 from tests.references.table_clips import (
+    CLIPS,
     write_captioned_clips,
     write_clips,
     write_mono_clips,
@@ -318,7 +319,6 @@ RESULTS = {
     ("fadtk", "16000"): {"FAD-VGGish": "fad"},
     # with fewer clips than dimensions kadtk's own FAD, in float32, is far below 0
     ("kadtk", "32000"): {"KAD": "kad", "FAD": "exact_fad"},
-    ("otad-paper", "all"): {"OTAD": "otad", "FAD": "exact_fad", "KAD": "kad"},
 }
 """Of each protocol, and with which clips: two tools resample in another way and round to 16 bits."""
 
@@ -327,11 +327,27 @@ RESULTS = {
 @pytest.mark.parametrize(("name", "clips"), RESULTS)
 def test_equals_the_tools(name: str, clips: str, tmp_path: Path) -> None:
     """Within 1e-3, on clips of other rates, with two channels, an offset, or shorter than 2 s."""
+    compare_with_tool(name, clips, RESULTS[name, clips], tmp_path)
+
+
+@pytest.mark.usefixtures("published", "seeded_networks")
+def test_equals_otadtk_012(tmp_path: Path) -> None:
+    """Its own command, with seeded weights and the published adapter, on six clips a side.
+
+    Of all twelve its OTAD moves by 1e-2 if the embeddings change by 1e-7: it is not converged.
+    """
+    results = {"OTAD": "otad", "FAD": "fad", "KAD": "kad"}
+    compare_with_tool("otad-paper", "six", results, tmp_path)
+
+
+def compare_with_tool(name: str, clips: str, results: dict[str, str], tmp_path: Path) -> None:
     if clips.isdecimal():
         sides = write_mono_clips(tmp_path, int(clips))
     else:
-        sides = write_clips(tmp_path, few=clips != "all", long=clips == "few")
-    results, known = RESULTS[name, clips], TABLES[name]
+        count = 6 if clips == "six" else CLIPS
+        few = clips in ("few", "short")
+        sides = write_clips(tmp_path, few=few, long=clips == "few", count=count)
+    known = TABLES[name]
     file = tmp_path / "run.json"
     chosen = ["--results", ",".join(results)]
     assert main(["--protocol", name, *map(str, sides), *chosen, "--json", str(file), "-q"]) == 0

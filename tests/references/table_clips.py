@@ -21,7 +21,9 @@ FEW, LONG = 3, 11.3
 """How many clips slow networks get, and the length of the first reference clip in seconds."""
 
 
-def write_clips(folder: Path, *, few: bool = False, long: bool = True) -> tuple[Path, Path]:
+def write_clips(
+    folder: Path, *, few: bool = False, long: bool = True, count: int = CLIPS
+) -> tuple[Path, Path]:
     """A reference and an evaluated folder: other rates, two channels, an offset, short clips.
 
     ``few`` clips are three a side at full band, the first reference clip ``long``: where a spectrogram
@@ -30,7 +32,7 @@ def write_clips(folder: Path, *, few: bool = False, long: bool = True) -> tuple[
     sides = folder / "reference", folder / "evaluated"
     for number, side in enumerate(sides):
         side.mkdir(parents=True, exist_ok=True)
-        for k in range(FEW if few else CLIPS):
+        for k in range(FEW if few else count):
             rate = ((44_100, 48_000, 44_100) if few else (16_000, 22_050, 44_100))[k % 3]
             samples = round(
                 rate * (LONG if few and long and k == number == 0 else 1.6 + 0.13 * ((5 * k) % 7))
