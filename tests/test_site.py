@@ -6,11 +6,13 @@ import argparse
 import re
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from markdown.extensions.toc import slugify
 
 from otadtk.cli.shared.execute import EXIT_CODES
+from otadtk.documents.schema import document_schema
 from tests.test_documentation import PAGES, ROOT
 from website import commands, equations, generated, hooks, pictures
 
@@ -109,6 +111,29 @@ def test_exit_codes_have_their_exceptions() -> None:
         assert f"| {code} |" in page
     assert "| 6 | `otadtk-gate`: worse than the baseline | – |" in page
     assert "| 3 | input audio or embeddings | `AudioError` |" in page
+
+
+def undescribed(part: Any, place: str = "") -> list[str]:
+    """The fields of a schema, at any depth, that do not say what they mean."""
+    if not isinstance(part, (dict, list)):
+        return []
+    if isinstance(part, list):
+        return [name for inner in part for name in undescribed(inner, place)]
+    fields = part.get("properties", {})
+    missing = [f"{place}.{name}" for name, field in fields.items() if "description" not in field]
+    return missing + [
+        name for key, inner in part.items() for name in undescribed(inner, f"{place}.{key}")
+    ]
+
+
+def test_every_field_of_the_document_is_described() -> None:
+    assert undescribed(document_schema()) == []
+    page = made_pages()["reference/json.md"]
+    assert "| `statistics.floor` | [`floor`](#floor) or null | yes | The floor" in page
+    assert "| `clips` | list of [`clip`](#clip) | no | The evaluated clips" in page
+    assert "| `nearest[].share` | number | yes | Share of the clip's mass" in page
+    for row in re.findall(r"^\| `.*\|$", page, re.MULTILINE):
+        assert not row.endswith("|  |"), row
 
 
 def test_links_out_of_the_pages_are_mended() -> None:

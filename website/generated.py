@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from otadtk import errors
@@ -96,27 +97,47 @@ def schema_file() -> str:
 
 
 def _object(title: str, part: dict[str, Any]) -> list[str]:
-    if "properties" not in part:
+    whole = _inner(part)
+    if whole is None:
         return []
-    required = set(part.get("required", ()))
     lines = [f"## {title}", "", part.get("description", ""), ""]
-    fields = part["properties"]
-    described = any("description" in field for field in fields.values())
-    titles = ["field", "type", "always there", *(["meaning"] if described else [])]
-    lines += [f"| {' | '.join(titles)} |", "|---" * len(titles) + "|"]
-    for name, field in fields.items():
-        cells = [f"`{name}`", _kind(field), "yes" if name in required else "no"]
-        if described:
-            cells.append(field.get("description", "").replace("|", "\\|"))
-        lines.append(f"| {' | '.join(cells)} |")
+    lines += ["| field | type | always there | meaning |", "|---|---|---|---|"]
+    for name, field, required in _fields(whole):
+        words = field.get("description", "").replace("|", "\\|")
+        lines.append(f"| `{name}` | {_kind(field)} | {'yes' if required else 'no'} | {words} |")
     return [*lines, ""]
+
+
+def _fields(part: dict[str, Any], before: str = "") -> Iterator[tuple[str, dict[str, Any], bool]]:
+    """The fields of an object and of the objects within it, by name: ``model.name``, ``clips[].p``."""
+    for name, field in part["properties"].items():
+        yield before + name, field, name in part.get("required", ())
+        within = _inner(field)
+        if within is not None:
+            several = "[]" if _is_list(field) else ""
+            yield from _fields(within, f"{before}{name}{several}.")
+
+
+def _inner(field: dict[str, Any]) -> dict[str, Any] | None:
+    """The object that a field holds, alone, in a list, or as an alternative to null."""
+    if "properties" in field:
+        return field
+    for option in (*field.get("anyOf", ()), *([field["items"]] if "items" in field else ())):
+        found = _inner(option)
+        if found is not None:
+            return found
+    return None
+
+
+def _is_list(field: dict[str, Any]) -> bool:
+    return "items" in field or any(map(_is_list, field.get("anyOf", ())))
 
 
 def _kind(field: dict[str, Any]) -> str:
     """The type of a field in a few words; parts that have a table of their own are links."""
     if "$ref" in field:
         name = field["$ref"].rsplit("/", 1)[-1]
-        linked = "properties" in document_schema()["$defs"].get(name, {})
+        linked = _inner(document_schema()["$defs"].get(name, {})) is not None
         return f"[`{name}`](#{name.lower()})" if linked else f"`{name}`"
     if "const" in field:
         return f"`{json.dumps(field['const'])}`"

@@ -17,10 +17,15 @@ def document_schema() -> dict[str, Any]:
     system = comparison["properties"]["systems"]["items"]
     metrics = [metric for _, metric in all_metrics()]
     for result in (score, comparison):
-        result["properties"]["metric"] = {"enum": [metric.name for metric in metrics]}
+        result["properties"]["metric"]["enum"] = [metric.name for metric in metrics]
     for metric in metrics:
         for name, fact in metric.facts_schema.items():
             score["properties"][name] = fact
-            system["properties"][name] = {"anyOf": [fact, {"type": "null"}]}
+            system["properties"][name] = {
+                "description": fact.get(
+                    "description", f"What {metric.name} says beside its score."
+                ),
+                "anyOf": [fact, {"type": "null"}],
+            }
             system["required"].append(name)
     return schema

@@ -28,7 +28,7 @@ ENOUGH = 10
 """Permuted scores as large as that of the sets after which their number is known well enough."""
 _PERMUTATION = 1.2e-7
 """Seconds of a permutation for each pair of clips: the mean over the regimes of
-docs/understand/statistics.md, "Speed". It forecasts, so that the same sets get the same statistics."""
+docs/evidence/statistics.md, "Speed". It forecasts, so that the same sets get the same statistics."""
 
 
 def with_floor(

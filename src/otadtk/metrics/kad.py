@@ -105,10 +105,14 @@ class KAD(AudioMetric):
     )
     facts_schema: ClassVar[Mapping[str, Any]] = {
         "bandwidth": {
+            "description": "KAD: the bandwidth of the kernel.",
             "type": "object",
             "properties": {
-                "sigma": {"type": "number"},
-                "rule": {"enum": ["eval", "ref", "pooled", "given"]},
+                "sigma": {"type": "number", "description": "The bandwidth that was used."},
+                "rule": {
+                    "enum": ["eval", "ref", "pooled", "given"],
+                    "description": "The set whose median distance it is, or given.",
+                },
             },
             "required": ["sigma", "rule"],
             "additionalProperties": False,

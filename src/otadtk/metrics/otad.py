@@ -108,7 +108,12 @@ class OTAD(AudioMetric):
     has_limit = False
     draws = True
     options = OPTIONS
-    facts_schema: ClassVar[Mapping[str, Any]] = {"certificate": {"$ref": "#/$defs/certificate"}}
+    facts_schema: ClassVar[Mapping[str, Any]] = {
+        "certificate": {
+            "description": "OTAD: how exact the score is.",
+            "$ref": "#/$defs/certificate",
+        }
+    }
 
     def __init__(
         self,

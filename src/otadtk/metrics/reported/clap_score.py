@@ -64,13 +64,14 @@ class ClapScore(AudioMetric):
     )
     facts_schema: ClassVar[Mapping[str, Any]] = {
         "captioned": {
+            "description": "CLAP score: each clip with its caption.",
             "type": "array",
             "items": {
                 "type": "object",
                 "properties": {
-                    "file": {"type": "string"},
-                    "caption": {"type": "string"},
-                    "cosine": {"type": "number"},
+                    "file": {"type": "string", "description": "The clip."},
+                    "caption": {"type": "string", "description": "Its caption."},
+                    "cosine": {"type": "number", "description": "Cosine of the two vectors."},
                 },
                 "required": ["file", "caption", "cosine"],
                 "additionalProperties": False,

@@ -59,14 +59,18 @@ class Copies(AudioMetric):
     )
     facts_schema: ClassVar[Mapping[str, Any]] = {
         "copies": {
+            "description": "Copies: evaluated clips that copy a training clip.",
             "type": "array",
             "items": {
                 "type": "object",
                 "properties": {
-                    "evaluated": {"type": "string"},
-                    "training": {"type": "string"},
-                    "same_bytes": {"type": "boolean"},
-                    "distance": {"type": "number"},
+                    "evaluated": {"type": "string", "description": "The evaluated clip."},
+                    "training": {"type": "string", "description": "The training clip."},
+                    "same_bytes": {
+                        "type": "boolean",
+                        "description": "Whether the files are equal.",
+                    },
+                    "distance": {"type": "number", "description": "Distance of their vectors."},
                 },
                 "required": ["evaluated", "training", "same_bytes", "distance"],
                 "additionalProperties": False,

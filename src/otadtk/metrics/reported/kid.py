@@ -52,12 +52,13 @@ class KID(AudioMetric):
     )
     facts_schema: ClassVar[Mapping[str, Any]] = {
         "subsets": {
+            "description": "KID: the subsets that the score is the mean of.",
             "type": "object",
             "properties": {
-                "count": {"type": "integer"},
-                "size": {"type": "integer"},
-                "deviation": {"type": "number"},
-                "seed": {"type": "integer"},
+                "count": {"type": "integer", "description": "Number of subsets."},
+                "size": {"type": "integer", "description": "Clips in each."},
+                "deviation": {"type": "number", "description": "Standard deviation over them."},
+                "seed": {"type": "integer", "description": "Seed of the draws."},
             },
             "required": ["count", "size", "deviation", "seed"],
             "additionalProperties": False,

@@ -76,13 +76,14 @@ class KL(ClassScoreMetric):
     )
     facts_schema: ClassVar[Mapping[str, Any]] = {
         "kl_pairs": {
+            "description": "KL: the divergence of each pair of clips.",
             "type": "array",
             "items": {
                 "type": "object",
                 "properties": {
-                    "reference": {"type": "string"},
-                    "evaluated": {"type": "string"},
-                    "value": {"type": "number"},
+                    "reference": {"type": "string", "description": "The reference clip."},
+                    "evaluated": {"type": "string", "description": "The evaluated clip."},
+                    "value": {"type": "number", "description": "Their divergence, in nats."},
                 },
                 "required": ["reference", "evaluated", "value"],
                 "additionalProperties": False,

@@ -57,8 +57,12 @@ class PRDC(AudioMetric):
     )
     facts_schema: ClassVar[Mapping[str, Any]] = {
         "outside": {
+            "description": "PRDC: clips outside the other set's manifold.",
             "type": "object",
-            "properties": {"evaluated": _FILES, "reference": _FILES},
+            "properties": {
+                "evaluated": {"description": "Evaluated clips.", **_FILES},
+                "reference": {"description": "Reference clips.", **_FILES},
+            },
             "required": ["evaluated", "reference"],
             "additionalProperties": False,
         }

@@ -50,13 +50,14 @@ class Vendi(AudioMetric):
     )
     facts_schema: ClassVar[Mapping[str, Any]] = {
         "vendi_groups": {
+            "description": "Vendi: the score of each group of evaluated clips.",
             "type": "array",
             "items": {
                 "type": "object",
                 "properties": {
-                    "group": {"type": "string"},
-                    "clips": {"type": "integer"},
-                    "score": {"type": "number"},
+                    "group": {"type": "string", "description": "Name of the group."},
+                    "clips": {"type": "integer", "description": "Number of its clips."},
+                    "score": {"type": "number", "description": "Its Vendi Score."},
                 },
                 "required": ["group", "clips", "score"],
                 "additionalProperties": False,
