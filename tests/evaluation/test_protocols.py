@@ -365,7 +365,9 @@ def compare_with_tool(name: str, clips: str, results: dict[str, str], tmp_path: 
 
 
 @pytest.mark.usefixtures("seeded_networks")
-def test_the_clap_score_equals_that_of_stable_audio_metrics(tmp_path: Path) -> None:
+def test_the_clap_score_equals_that_of_stable_audio_metrics(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """On short and long clips, and captions with one that is cut; captions change no protocol."""
     reference, evaluated, table = write_captioned_clips(tmp_path)
     file = tmp_path / "run.json"
@@ -377,6 +379,8 @@ def test_the_clap_score_equals_that_of_stable_audio_metrics(tmp_path: Path) -> N
     (result,) = document["results"]
     found = [result["score"], *(row["cosine"] for row in result["captioned"])]
     known = [value for key, value in TABLES["stable-audio-metrics"].items() if "clap" in key]
-    print(f"deviation stable-audio-metrics CLAP {abs(found[0] / known[0] - 1.0):.1e}")
+    with capsys.disabled():
+        print(f"deviation stable-audio-metrics CLAP {abs(found[0] / known[0] - 1.0):.1e}")
     assert found == pytest.approx(known, rel=1e-3)
     assert main(what) == 2
+    assert "--captions CSV" in capsys.readouterr().err

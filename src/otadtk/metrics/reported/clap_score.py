@@ -102,7 +102,8 @@ class ClapScore(AudioMetric):
         """Nothing can be scored without captions: of a table, or of the evaluated clips themselves."""
         sources = [given["eval"]] if "eval" in given else given.get("inputs", [])
         if "captions" not in given and not any(may_have_columns(Path(place)) for place in sources):
-            raise UsageError(NEEDS_CAPTIONS)
+            rest = " Or name the other results of the protocol: --results LIST."
+            raise UsageError(NEEDS_CAPTIONS + (rest if "protocol" in given else ""))
 
     @property
     def settings_record(self) -> dict[str, Any]:
