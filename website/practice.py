@@ -45,13 +45,13 @@ def write(folder: Path) -> None:
     """Write everything that the pages name."""
     for place, (clips, names) in enumerate(FOLDERS.items()):
         for number in range(CLIPS):
-            sound = clip(number + 3 * place, seed=CLIPS * place + number)  # no twins
+            sound = clip(CLIPS * place + number)
             if clips == "spoilt" and number % 4 == 0:
                 sound = perturb("clipping", sound, RATE, np.random.default_rng(number), 1.0)
             for name in names:
                 save(folder / name / f"{number}.wav", sound)
     for number in range(CLIPS):  # each made from the clean clip of the same name
-        noisy = perturb("noise", clip(number, number), RATE, np.random.default_rng(number), 0.3)
+        noisy = perturb("noise", clip(number), RATE, np.random.default_rng(number), 0.3)
         save(folder / "enhanced" / f"{number}.wav", noisy)
     for kind in list(KINDS)[:6]:
         for number in range(6):
@@ -65,9 +65,10 @@ def write(folder: Path) -> None:
     archive(folder)
 
 
-def clip(number: int, seed: int) -> Waveform:
-    """A clip of a second; the kinds take turns."""
-    return synthesise(list(KINDS)[number % len(KINDS)], seed, SECONDS, RATE)
+def clip(seed: int) -> Waveform:
+    """A clip of a second, of a kind drawn at random."""
+    kind = np.random.default_rng(seed).choice(list(KINDS))
+    return synthesise(str(kind), seed, SECONDS, RATE)
 
 
 def save(path: Path, sound: Waveform) -> None:
@@ -106,7 +107,7 @@ def listening_tests(folder: Path) -> None:
         ]
         table(folder / f"{test}.csv", ("file", "system", "item", "reference", "rating"), rows)
     for number in range(5):
-        save(folder / "study" / f"{number}.wav", clip(number, number))
+        save(folder / "study" / f"{number}.wav", clip(number))
     places = np.arange(5)
     np.savetxt(folder / "study.txt", np.abs(places[:, None] - places), fmt="%d")
 
