@@ -153,9 +153,9 @@ def page() -> str:
 
 TEXT = """# Faults on one scale
 
-This page lists the faults that otadtk can plant in a clip, to train and to test metrics. `otadtk.audio.faults` does
-what generators and their pipelines do to sound: {kinds} kinds in {families} families. Training draws from it, and
-validation holds out whole families.
+This page lists the faults that otadtk can plant in a clip, to train and to test metrics.
+`otadtk.audio.faults` does what generators and their pipelines do to sound: {kinds} kinds in
+{families} families. Training draws from it, and validation holds out whole families.
 
 ```python
 from otadtk.audio.faults import FAMILIES, apply_fault, random_chain
