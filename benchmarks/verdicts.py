@@ -79,8 +79,9 @@ class Bank:
     @cached_property
     def squares(self) -> Array:
         """The squared distances of all versions of all clips."""
-        every = np.arange(len(self.space.points))
-        return squares_between(self.space.points.astype(np.float64))(every, every)
+        points = self.space.charging.astype(np.float64)
+        every = np.arange(len(points))
+        return squares_between(points)(every, every)
 
     def judge(self, reference: Array, evaluated: Array, seed: int, fdr: float = 0.1) -> Verdicts:
         """The verdicts on the evaluated clips."""

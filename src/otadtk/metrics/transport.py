@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from otadtk.adapter.network import Adapter
+from otadtk.distances.arrays import FloatArray
 from otadtk.distances.distributed.backend import EngineBackend
 from otadtk.distances.transport import DEFAULT_EPSILON
 from otadtk.distances.transport.backend import HERE
@@ -18,6 +19,7 @@ from otadtk.distances.transport.couplings import TransportResult, TransportSetti
 from otadtk.distances.transport.exact import ExactTransport
 from otadtk.distances.transport.memory import forecast
 from otadtk.distances.transport.result import Coupling, Divergence
+from otadtk.distances.transport.shares import charged
 from otadtk.engine import Engine, LocalEngine
 from otadtk.engine.progress import progress_bar
 from otadtk.metrics.ground import adapt
@@ -88,8 +90,34 @@ def compute_otad(
     for note in divergence.notes:
         logger.warning("%s", note)
     if return_sample_costs:
-        return divergence.value, divergence.cj
+        costs = clip_costs(
+            divergence, embeddings_ref, embeddings_test, adapter, settings, device,
+            engine=LocalEngine(),
+        )  # fmt: skip
+        return divergence.value, costs
     return divergence.value
+
+
+def clip_costs(
+    result: TransportResult,
+    ref: Array,
+    test: Array,
+    adapter: Adapter | None,
+    settings: TransportSettings,
+    device: str | None,
+    *,
+    engine: Engine,
+) -> FloatArray:
+    """c_j of every evaluated clip (Eq. 7), charged in the space that the adapter has for clips.
+
+    An approximation without a plan between the whole sets couples them in that space once more.
+    """
+    charging = None if adapter is None else adapter.for_clips()
+    if charging is adapter:
+        return result.cj
+    if result.shares is None:
+        return solve(ref, test, charging, settings, device, engine=engine).cj
+    return charged(result.shares, *adapt([ref, test], charging, device))
 
 
 def solve(

@@ -124,6 +124,8 @@ class PerceptualRecipe(Recipe):
         weights = dict(zip(("", *SUFFIXES), config.block_weights, strict=True))
         network.weights.copy_(torch.tensor([weights[name] for name in ("", *suffixes)]))
         network.fault_weight.fill_(config.fault_weight)
+        network.clip_weights.copy_(config.clip_block_share * network.weights)
+        network.clip_fault_weight.fill_(config.clip_fault_weight)
         network.fault_gains.copy_(torch.tensor([_GAINS.get(name, 1.0) for name in NAMES]))
 
     def loss(self, rng: np.random.Generator) -> Tensor:
@@ -143,20 +145,21 @@ class PerceptualRecipe(Recipe):
     def validate(self) -> dict[str, float]:
         """Detection of every family by the nearest reference, and 1-NN accuracy."""
         points = self.points()
-        found = self._families(points.numpy(), exact=False)
+        found = self._families(points)
         mean = float(np.mean(list(found.values()))) if found else 0.5
         return {"score": mean, "class 1-nn": self.nearest_class(points.numpy()), **found}
 
-    def _families(self, points: np.ndarray, *, exact: bool) -> dict[str, float]:
+    def _families(self, points: Tensor, charging: Tensor | None = None) -> dict[str, float]:
         m = self.material
         return find_faults(
-            points, m.clips, self._by_family, m.validation, NAMES,
-            draws=2, seed=self.config.seed, exact=exact,
+            points.numpy(), m.clips, self._by_family, m.validation, NAMES,
+            draws=2, seed=self.config.seed, exact=charging is not None,
+            charging=None if charging is None else charging.numpy(),
         )  # fmt: skip
 
-    def _figures(self, points: Tensor) -> dict[str, float]:
-        figures = super()._figures(points)
-        families = self._families(points.numpy(), exact=True)
+    def _figures(self, points: Tensor, charging: Tensor) -> dict[str, float]:
+        figures = super()._figures(points, charging)
+        families = self._families(points, charging)
         figures.update({f"auroc {name}": value for name, value in families.items()})
         if families:
             figures["auroc, families"] = float(np.mean(list(families.values())))
