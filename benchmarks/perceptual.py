@@ -3,7 +3,7 @@
     python benchmarks/perceptual.py ESC50_FOLDER SOUNDS [--csv TABLE] [--cache-dir DIR]
 
 Reference: folds 1-3 (1,200 clips). Evaluated: folds 4-5 (800 clips), of which 5 % are replaced by a
-spoilt version; AUROC of c_j of the exact plan, charged as for single clips. The eight kinds are those
+spoilt version; AUROC of c_j of the exact plan in the space for single clips. The eight kinds are those
 of the other model cards.
 Families: the kinds of ``otadtk.audio.faults`` in turn, at strength 0.75. "Held out" is the metric
 trained again on SOUNDS without any fault of that family. Order: Spearman correlation of strength
@@ -33,10 +33,10 @@ from otadtk.encoders.features.measured import network_spec, parts_of
 from otadtk.engine import LocalEngine
 from otadtk.experiments.data import Points, read_clips
 from otadtk.experiments.per_sample.disjoint import FAULTS as EIGHT
-from otadtk.experiments.per_sample.disjoint import Sides
+from otadtk.experiments.per_sample.disjoint import Sides, exact_costs
 from otadtk.statistics.ranking import auroc
 from otadtk.training.config import TrainingConfig
-from otadtk.training.evaluation import charged_costs, class_accuracy
+from otadtk.training.evaluation import class_accuracy
 from otadtk.training.perceptual import PerceptualRecipe
 from otadtk.training.spoil import CLEAN
 from otadtk.training.train import fit, prepare
@@ -52,7 +52,7 @@ RECONSTRUCTION = {
 }
 Figure = tuple[float, float, float]
 Both = tuple[Points, Points]
-"""The points where sets are compared, and where single clips are charged."""
+"""The points where sets are compared, and where single clips are judged."""
 
 
 def main() -> None:
@@ -210,7 +210,7 @@ class Judge:
             able = rows[part] >= 0
             kept = np.setdiff1d(self.sides.evaluated, clips[part])
             y = np.concatenate([self.clean[kept], rows[part][able]])
-            costs = charged_costs(both[0][x], both[0][y], both[1][x], both[1][y])
+            costs = exact_costs(both[1][x], both[1][y])
             found.append(auroc((np.arange(len(y)) >= len(kept)).astype(float), costs))
         return np.array(found)
 

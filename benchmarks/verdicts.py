@@ -79,7 +79,7 @@ class Bank:
     @cached_property
     def squares(self) -> Array:
         """The squared distances of all versions of all clips."""
-        points = self.space.charging.astype(np.float64)
+        points = self.space.for_clips.astype(np.float64)
         every = np.arange(len(points))
         return squares_between(points)(every, every)
 

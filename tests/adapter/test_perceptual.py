@@ -86,7 +86,7 @@ def test_files(tmp_path: Path) -> None:
         read_adapter(path, get_spec("logmel"))
 
 
-def test_single_clips_are_charged_with_weights_of_their_own() -> None:
+def test_single_clips_are_judged_with_weights_of_their_own() -> None:
     metric = network()
     metric.clip_weights.copy_(0.25 * metric.weights)
     metric.clip_fault_weight.copy_(9.0 * metric.fault_weight)

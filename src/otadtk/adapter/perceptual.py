@@ -40,8 +40,8 @@ class PerceptualAdapter(Adapter):
     is the embedding itself.
 
     Content hides faults: two clean clips of different sounds are farther apart than a clean clip and a
-    spoilt one. Sets are compared and coupled with w and α; what a single clip costs is charged with
-    ``clip_weights`` and ``clip_fault_weight``, in which faults count more (``for_clips``).
+    spoilt one. Sets are compared with w and α; single clips are judged with ``clip_weights`` and
+    ``clip_fault_weight``, in which faults count more (``for_clips``).
     """
 
     def __init__(

@@ -34,8 +34,8 @@ class Space:
 
     points: Points
     versions: VersionSet
-    charging: Points
-    """The points between which single clips are charged and judged."""
+    for_clips: Points
+    """The points by which single clips are judged."""
 
     def clean(self) -> Points:
         """The points of the clean clips, in the order of the dataset."""
@@ -148,8 +148,8 @@ class Embedded:
             if (variant, plan) not in self._spaces:
                 loaded = self.adapters.get(variant)
                 versions = self._embed(plan, self.spec if loaded is None else loaded.spec)
-                points, charging = self.adapt_both(versions.vectors, variant)
-                self._spaces[variant, plan] = Space(points, versions, charging)
+                points, for_clips = self.adapt_both(versions.vectors, variant)
+                self._spaces[variant, plan] = Space(points, versions, for_clips)
             return self._spaces[variant, plan]
 
     def _embed(self, plan: Plan, spec: EncoderSpec) -> VersionSet:
@@ -164,7 +164,7 @@ class Embedded:
         return self.adapt_both(vectors, variant)[0]
 
     def adapt_both(self, vectors: Points, variant: str) -> tuple[Points, Points]:
-        """Vectors where sets are compared, and where single clips are charged."""
+        """Vectors where sets are compared, and where single clips are judged."""
         if variant == "raw":
             return vectors, vectors
         network = self.adapters[variant].network

@@ -49,7 +49,7 @@ class GroundMetric:
 
     @property
     def for_clips(self) -> GroundMetric:
-        """The space in which single clips are charged and judged: this one, unless it has another."""
+        """The space in which single clips are judged: this one, unless it has another."""
         if self.adapter is None or (other := self.adapter.for_clips()) is self.adapter:
             return self
         return replace(self, adapter=other)

@@ -62,8 +62,8 @@ class OTAD(AudioMetric):
 
     What is computed: OTAD = ⟨T_xy, C_xy⟩ − ½⟨T_xx, C_xx⟩ − ½⟨T_yy, C_yy⟩ with C_ij = ‖g(x_i) − g(y_j)‖²,
     the plans T of entropic transport at ε, and the adapter g. Its unit is that of the vectors, squared.
-    Clip j costs c_j = Σ_i T_ij C_ij; these sum to ⟨T_xy, C_xy⟩. With "perceptual", the default of
-    yamnet, C_ij in c_j weighs faults more than the C that gives T and the score.
+    Clip j costs c_j = Σ_i T_ij C_ij; these sum to ⟨T_xy, C_xy⟩. "perceptual", the default of yamnet,
+    couples the sets once more for c_j, with costs in which faults count more than in the score.
 
     Args:
         model: The encoder: a name of ``list_models()``, ``path/to/file.py:Class``, ``hf:name#layer``, or

@@ -19,7 +19,6 @@ from otadtk.distances.transport.couplings import TransportResult, TransportSetti
 from otadtk.distances.transport.exact import ExactTransport
 from otadtk.distances.transport.memory import forecast
 from otadtk.distances.transport.result import Coupling, Divergence
-from otadtk.distances.transport.shares import charged
 from otadtk.engine import Engine, LocalEngine
 from otadtk.engine.progress import progress_bar
 from otadtk.metrics.ground import adapt
@@ -108,16 +107,11 @@ def clip_costs(
     *,
     engine: Engine,
 ) -> FloatArray:
-    """c_j of every evaluated clip (Eq. 7), charged in the space that the adapter has for clips.
-
-    An approximation without a plan between the whole sets couples them in that space once more.
-    """
-    charging = None if adapter is None else adapter.for_clips()
-    if charging is adapter:
+    """c_j of every evaluated clip (Eq. 7) by a plan in the space that the adapter has for clips."""
+    space = None if adapter is None else adapter.for_clips()
+    if space is adapter:
         return result.cj
-    if result.shares is None:
-        return solve(ref, test, charging, settings, device, engine=engine).cj
-    return charged(result.shares, *adapt([ref, test], charging, device))
+    return solve(ref, test, space, settings, device, engine=engine).cj
 
 
 def solve(

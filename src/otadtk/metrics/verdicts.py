@@ -1,6 +1,6 @@
 """Verdicts on single clips of two embedded sets, in the ground metric of a metric.
 
-The evaluated clips are judged by the reference, in the space in which single clips are charged. The
+The evaluated clips are judged by the reference, in the space that the metric has for single clips. The
 reference clips are judged by the evaluated ones, in the space in which sets are compared: those that
 nothing evaluated comes near are modes that a generator has dropped.
 """

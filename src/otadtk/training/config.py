@@ -51,8 +51,8 @@ class TrainingConfig:
     embeddings, and the default ε means the same."""
     clip_block_share: float = 0.36
     clip_fault_weight: float = 2.76
-    """What a single clip costs is charged with these (perceptual): the blocks count 0.36 of what they
-    count between sets, faults 12 times as much. Clean clips are about as far apart as before."""
+    """Single clips are judged with these (perceptual): the blocks count 0.36 of what they count between
+    sets, faults 12 times as much. Clean clips are about as far apart as before."""
     single_faults: int = 6
     """How many versions with one fault each clip gets (perceptual). A third as many are chains, and
     a third as many of the first kinds of ``otadtk.audio.perturb``."""

@@ -9,7 +9,6 @@ import torch
 from numpy.typing import NDArray
 
 from otadtk.distances.transport.exact import exact_transport
-from otadtk.distances.transport.shares import charged
 from otadtk.statistics.ranking import auroc
 from otadtk.training.datasets import LabelledClip
 from otadtk.training.losses import squared_distance
@@ -48,14 +47,6 @@ def nearest_cost(reference: Points, evaluated: Points) -> NDArray[np.float64]:
     return costs
 
 
-def charged_costs(
-    reference: Points, evaluated: Points, reference_at: Points, evaluated_at: Points
-) -> NDArray[np.float64]:
-    """c_j of the exact plan between the first two, charged between the same clips at other points."""
-    shares = exact_transport(reference, evaluated).shares
-    return charged(shares, torch.from_numpy(reference_at), torch.from_numpy(evaluated_at))
-
-
 def class_accuracy(
     reference: Points, evaluated: Points, known: Sequence[str], expected: Sequence[str]
 ) -> float:
@@ -75,21 +66,18 @@ def find_faults(
     draws: int,
     seed: int,
     exact: bool,
-    charging: Points | None = None,
 ) -> dict[str, float]:
     """The disjoint detection test: AUROC of the cost by kind of fault, mean over draws.
 
     The chosen clips are split into a reference half and an evaluated half that share no recording.
     5 % of the evaluated clips are replaced by their degraded version. The cost of a clip is c_j of
-    the exact plan, or (faster) its distance to the nearest reference clip. ``charging`` are the points
-    between which the plan is charged, where these are others than those that it is made for.
+    the exact plan, or (faster) its distance to the nearest reference clip.
     """
     clean = versions.rows(CLEAN)
     found: dict[str, list[float]] = {}
     for draw in range(draws):
         reference, evaluated = halves(clips, chosen, seed + draw)
-        known = clean[np.flatnonzero(reference)]
-        x = points[known]
+        x = points[clean[np.flatnonzero(reference)]]
         members = np.flatnonzero(evaluated)
         for number, kind in enumerate(kinds):
             degraded_row = versions.rows(kind)
@@ -100,14 +88,8 @@ def find_faults(
             rng = np.random.default_rng([seed, draw, 4, number])
             degraded = rng.permutation(able)[:count]
             kept = np.setdiff1d(members, degraded)
-            asked = np.concatenate([clean[kept], degraded_row[degraded]])
-            y = points[asked]
-            if not exact:
-                costs = nearest_cost(x, y)
-            elif charging is None:
-                costs = exact_transport(x, y).column_costs
-            else:
-                costs = charged_costs(x, y, charging[known], charging[asked])
+            y = np.concatenate([points[clean[kept]], points[degraded_row[degraded]]])
+            costs = exact_transport(x, y).column_costs if exact else nearest_cost(x, y)
             mask = np.arange(len(y)) >= len(kept)
             found.setdefault(kind, []).append(auroc(mask, costs))
     return {kind: float(np.mean(values)) for kind, values in found.items()}

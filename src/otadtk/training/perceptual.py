@@ -19,7 +19,7 @@ from otadtk.training.config import TrainingConfig
 from otadtk.training.evaluation import find_faults
 from otadtk.training.fault_plan import NAMES, family_of, strengths
 from otadtk.training.recipes import Material, Recipe
-from otadtk.training.spoil import EXCERPT
+from otadtk.training.spoil import EXCERPT, FILLED_UP
 from otadtk.training.versions import VersionSet
 
 SUFFIXES = ("+layers", "+signal", "+texture", "+spectrum", "+fullband")
@@ -34,6 +34,7 @@ _GAINS = {
 }
 """How much the output of a family counts; 1 for others. What a denoiser leaves annoys listeners less
 than the noise it took away, and clean speech is easily taken for stretched."""
+_AS_CLEAN = (EXCERPT, FILLED_UP)
 _CLEAN_SHARE = 0.4
 _JITTER = 0.1
 _INPUT_DROPOUT = 0.1
@@ -73,7 +74,7 @@ class PerceptualRecipe(Recipe):
         self._scale(config)
         kept = self._kept(material.faults, config.leave_out)
         self._spoilt = self._listened(material.faults.vectors[kept])
-        excerpts = material.faults.vectors[material.faults.kind == EXCERPT]
+        excerpts = material.faults.vectors[np.isin(material.faults.kind, _AS_CLEAN)]
         clean = self.vectors[self.clean_train][:, parts[0] :].numpy()
         measurements = [one for _, one in parts_of(spec) if one is not None and one.rate is None]
         tones = tone_features(measurements, inner.sample_rate, config.seed)
@@ -95,7 +96,7 @@ class PerceptualRecipe(Recipe):
     @staticmethod
     def _kept(faults: VersionSet, leave_out: str) -> np.ndarray:
         """The rows with faults, but with none of the family that is left out."""
-        spoilt = faults.kind != EXCERPT
+        spoilt = ~np.isin(faults.kind, _AS_CLEAN)
         if leave_out:
             spoilt &= strengths(faults)[:, NAMES.index(leave_out)] == 0
         return np.flatnonzero(spoilt)
@@ -145,21 +146,20 @@ class PerceptualRecipe(Recipe):
     def validate(self) -> dict[str, float]:
         """Detection of every family by the nearest reference, and 1-NN accuracy."""
         points = self.points()
-        found = self._families(points)
+        found = self._families(points.numpy(), exact=False)
         mean = float(np.mean(list(found.values()))) if found else 0.5
         return {"score": mean, "class 1-nn": self.nearest_class(points.numpy()), **found}
 
-    def _families(self, points: Tensor, charging: Tensor | None = None) -> dict[str, float]:
+    def _families(self, points: np.ndarray, *, exact: bool) -> dict[str, float]:
         m = self.material
         return find_faults(
-            points.numpy(), m.clips, self._by_family, m.validation, NAMES,
-            draws=2, seed=self.config.seed, exact=charging is not None,
-            charging=None if charging is None else charging.numpy(),
+            points, m.clips, self._by_family, m.validation, NAMES,
+            draws=2, seed=self.config.seed, exact=exact,
         )  # fmt: skip
 
-    def _figures(self, points: Tensor, charging: Tensor) -> dict[str, float]:
-        figures = super()._figures(points, charging)
-        families = self._families(points, charging)
+    def _figures(self, points: Tensor, for_clips: Tensor) -> dict[str, float]:
+        figures = super()._figures(points, for_clips)
+        families = self._families(for_clips.numpy(), exact=True)
         figures.update({f"auroc {name}": value for name, value in families.items()})
         if families:
             figures["auroc, families"] = float(np.mean(list(families.values())))

@@ -98,9 +98,9 @@ class Recipe(ABC):
         found: dict[str, float] = {}
         points, raw = self.points(), self._raw()
         other = self.network.for_clips()
-        charging = points if other is self.network else self.points(other)
+        for_clips = points if other is self.network else self.points(other)
         for name, figures in (
-            ("", self._figures(points, charging)),
+            ("", self._figures(points, for_clips)),
             ("raw ", self._figures(raw, raw)),
         ):
             found.update({f"{name}{key}": value for key, value in figures.items()})
@@ -121,7 +121,7 @@ class Recipe(ABC):
         """The embeddings without the adapter and without the features beside them."""
         return self.vectors[:, : network_spec(self.material.spec).dim]
 
-    def _figures(self, points: Tensor, charging: Tensor) -> dict[str, float]:
+    def _figures(self, points: Tensor, for_clips: Tensor) -> dict[str, float]:
         m, seed = self.material, self.config.seed
         sampler = TripletSampler(m.clips, m.versions, m.validation)
         figures = {
@@ -132,8 +132,8 @@ class Recipe(ABC):
         figures["class 1-nn"] = self.nearest_class(array)
         for title, kinds in (("trained kinds", self.kinds), ("unseen kinds", UNSEEN)):
             faults = find_faults(
-                array, m.clips, m.versions, m.validation, kinds,
-                draws=2, seed=seed, exact=True, charging=charging.numpy(),
+                for_clips.numpy(), m.clips, m.versions, m.validation, kinds,
+                draws=2, seed=seed, exact=True,
             )  # fmt: skip
             figures.update({f"auroc {kind}": value for kind, value in faults.items()})
             if faults:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -15,7 +16,6 @@ from otadtk.distances.transport.backend import HERE, Backend
 from otadtk.distances.transport.certificate.plan import Progress
 from otadtk.distances.transport.exact import exact_transport
 from otadtk.distances.transport.result import Coupling, DivergenceKind, EpsilonScale
-from otadtk.distances.transport.shares import PlanShares
 from otadtk.distances.transport.sinkhorn import sinkhorn_divergence
 from otadtk.distances.validate import check_positive, check_seed
 from otadtk.errors import UsageError
@@ -85,7 +85,7 @@ class TransportResult(Protocol):
         """What a reader of the number should know, one sentence each."""
 
     @property
-    def shares(self) -> PlanShares | None:
+    def shares(self) -> Callable[[int], FloatArray] | None:
         """Gives for an evaluated sample the share of its mass from each reference sample.
 
         None where a coupling has no plan between the whole sets, as the approximations.

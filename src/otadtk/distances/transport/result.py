@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from otadtk.distances.arrays import FloatArray
-
-if TYPE_CHECKING:
-    from otadtk.distances.transport.shares import PlanShares
 
 DivergenceKind = Literal["sharp", "entropic"]
 EpsilonScale = Literal["absolute", "mean_cost", "median_cost"]
@@ -93,7 +91,7 @@ class Divergence:
     """The published package whose arithmetic was reproduced, if any."""
     notes: tuple[str, ...] = ()
     """What a reader of the number should know, one sentence each."""
-    shares: PlanShares | None = field(default=None, repr=False)
+    shares: Callable[[int], FloatArray] | None = field(default=None, repr=False)
     """Gives column j of the plan as shares of sample j's mass; there with the potentials."""
 
     @property
