@@ -3,8 +3,7 @@
     python benchmarks/perceptual.py ESC50_FOLDER SOUNDS [--csv TABLE] [--cache-dir DIR]
 
 Reference: folds 1-3 (1,200 clips). Evaluated: folds 4-5 (800 clips), of which 5 % are replaced by a
-spoilt version; AUROC of c_j of the exact plan in the space for single clips. The eight kinds are those
-of the other model cards.
+spoilt version; exact transport; AUROC of c_j. The eight kinds are those of the other model cards.
 Families: the kinds of ``otadtk.audio.faults`` in turn, at strength 0.75. "Held out" is the metric
 trained again on SOUNDS without any fault of that family. Order: Spearman correlation of strength
 and distance from the clean clip within a kind. All metrics see the same clips, faults and draws.
@@ -51,8 +50,6 @@ RECONSTRUCTION = {
     "phases only": ("griffin_lim", "random_phase", "zero_phase", "phase_gradient"),
 }
 Figure = tuple[float, float, float]
-Both = tuple[Points, Points]
-"""The points where sets are compared, and where single clips are judged."""
 
 
 def main() -> None:
@@ -76,8 +73,8 @@ def main() -> None:
         return
     table: dict[str, dict[str, Figure]] = {}
     judge = Judge(versions, dataset.folds, dataset.labels, families, ordered)
-    for name, both in spaces(versions, options.adapter).items():
-        table[name] = judge.figures(both)
+    for name, points in spaces(versions, options.adapter).items():
+        table[name] = judge.figures(points)
         for figure, values in table[name].items():
             print(f"{name}, {figure}: {values[0]:.3f}", flush=True)
     table["perceptual"].update(held_out(judge, versions, options))
@@ -118,7 +115,7 @@ def plan_versions(folds: np.ndarray) -> tuple[list[Version], Chosen, Chosen]:
     return plan, families, ordered
 
 
-def spaces(versions: VersionSet, own: Path | None) -> dict[str, Both]:
+def spaces(versions: VersionSet, own: Path | None) -> dict[str, Points]:
     """The points of the raw embedding, the artifact metric and the perceptual one."""
     spec = get_spec(MODEL)
     inner = network_spec(spec)
@@ -130,20 +127,17 @@ def spaces(versions: VersionSet, own: Path | None) -> dict[str, Both]:
     assert artifact is not None
     assert perceptual is not None
     return {
-        "raw": (vectors[:, : inner.dim],) * 2,
+        "raw": vectors[:, : inner.dim],
         "artifact": mapped(artifact.network, signal),
         "perceptual": mapped(perceptual.network, vectors),
     }
 
 
-def mapped(network: Adapter, vectors: Points) -> Both:
-    def points(by: Adapter) -> Points:
-        with torch.inference_mode():
-            parts = [by(part) for part in torch.from_numpy(vectors).split(1024)]
-            found: Points = torch.cat(parts).numpy()
-        return found
-
-    return points(network), points(network.for_clips())
+def mapped(network: Adapter, vectors: Points) -> Points:
+    with torch.inference_mode():
+        parts = [network(part) for part in torch.from_numpy(vectors).split(1024)]
+        points: Points = torch.cat(parts).numpy()
+    return points
 
 
 class Judge:
@@ -163,23 +157,22 @@ class Judge:
         self.clean = np.array(self.row[: len(folds)])
         self.families, self.ordered = families, ordered
 
-    def figures(self, both: Both) -> dict[str, Figure]:
+    def figures(self, points: Points) -> dict[str, Figure]:
         """All figures of a metric."""
-        points = both[0]
         found: dict[str, Figure] = {"class 1-NN": once(self.nearest_class(points))}
         eight = {}
         for number, (name, (kind, strength)) in enumerate(EIGHT.items()):
             spoilt = self.sides.degraded(number, DRAWS)
             rows = [self._row(int(i), kind, strength) for i in spoilt]
-            eight[name] = self.detect(both, spoilt, np.array(rows), DRAWS)
+            eight[name] = self.detect(points, spoilt, np.array(rows), DRAWS)
             found[f"AUROC {name}"] = interval(eight[name])
         seen = [v for name, v in eight.items() if "unseen" not in name]
         found["AUROC, mean of eight kinds"] = interval(np.mean(seen, axis=0))
-        means = {name: self.family(both, name) for name in self.families}
+        means = {name: self.family(points, name) for name in self.families}
         found.update({f"AUROC {name} family": interval(v) for name, v in means.items()})
         for title, kinds in RECONSTRUCTION.items():
             found[f"AUROC reconstruction, {title}"] = interval(
-                self.family(both, "reconstruction", kinds)
+                self.family(points, "reconstruction", kinds)
             )
         found["AUROC, mean of families"] = interval(np.mean(list(means.values()), axis=0))
         found["strength and distance"] = interval(np.array(self.order(points)))
@@ -193,25 +186,24 @@ class Judge:
         )
         return self.row[index]
 
-    def family(self, both: Both, name: str, kinds: Sequence[str] = ()) -> np.ndarray:
+    def family(self, points: Points, name: str, kinds: Sequence[str] = ()) -> np.ndarray:
         """AUROC of one family, or of some of its kinds, draw after draw."""
         chosen = self.families[name]
         clips = np.array([self.plan[i].clip for i in chosen])
         wanted = [not kinds or self.plan[i].chain[0].kind in kinds for i in chosen]
         rows = np.where(wanted, [self.row[i] for i in chosen], -1)
-        return self.detect(both, clips, rows, FAMILY_DRAWS)
+        return self.detect(points, clips, rows, FAMILY_DRAWS)
 
-    def detect(self, both: Both, clips: np.ndarray, rows: np.ndarray, draws: int) -> np.ndarray:
+    def detect(self, points: Points, clips: np.ndarray, rows: np.ndarray, draws: int) -> np.ndarray:
         count = self.sides.count
-        x = self.clean[self.sides.reference]
+        x = points[self.clean[self.sides.reference]]
         found = []
         for draw in range(draws):
             part = slice(draw * count, (draw + 1) * count)
             able = rows[part] >= 0
             kept = np.setdiff1d(self.sides.evaluated, clips[part])
-            y = np.concatenate([self.clean[kept], rows[part][able]])
-            costs = exact_costs(both[1][x], both[1][y])
-            found.append(auroc((np.arange(len(y)) >= len(kept)).astype(float), costs))
+            y = np.concatenate([points[self.clean[kept]], points[rows[part][able]]])
+            found.append(auroc((np.arange(len(y)) >= len(kept)).astype(float), exact_costs(x, y)))
         return np.array(found)
 
     def nearest_class(self, points: Points) -> float:

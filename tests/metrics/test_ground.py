@@ -80,24 +80,3 @@ class TestExport:
         command = ["-m", "yamnet", "-d", str(folders[0]), "--variant", "agnostic"]
         assert embeds(command) == 2
         assert "--variant belongs to --export" in capsys.readouterr().err
-
-
-def test_single_clips_are_judged_in_the_space_that_the_metric_has_for_them(
-    rng: np.random.Generator, tmp_path: Path
-) -> None:
-    class Doubled(RiemannianAdapter):
-        def for_clips(self) -> RiemannianAdapter:
-            other = RiemannianAdapter(4)
-            other.register_forward_hook(lambda _, __, found: 2.0 * found)
-            return other
-
-    places = tmp_path / "x.npy", tmp_path / "y.npy"
-    for place, count in zip(places, (30, 20), strict=True):
-        np.save(place, rng.normal(size=(count, 4)).astype(np.float32))
-    plain = OTAD("given", adapter=RiemannianAdapter(4), coupling="exact")
-    metric = OTAD("given", adapter=Doubled(4), coupling="exact")
-    before, found = plain.diagnose(*places), metric.diagnose(*places)
-    assert found.score == before.score
-    np.testing.assert_allclose(found.cj, 4.0 * before.cj, rtol=1e-6)
-    assert [n.file for n in found.nearest(0)] == [n.file for n in before.nearest(0)]
-    assert plain.ground.for_clips is plain.ground

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from otadtk.adapter.network import Adapter
     from otadtk.adapter.volume import VolumeSummary
-    from otadtk.distances.arrays import FloatArray
     from otadtk.distances.subsets import SubsetDistance
     from otadtk.distances.transport.couplings import CouplingName, TransportResult
     from otadtk.distances.transport.result import Coupling, DivergenceKind, EpsilonScale
@@ -62,8 +61,7 @@ class OTAD(AudioMetric):
 
     What is computed: OTAD = ⟨T_xy, C_xy⟩ − ½⟨T_xx, C_xx⟩ − ½⟨T_yy, C_yy⟩ with C_ij = ‖g(x_i) − g(y_j)‖²,
     the plans T of entropic transport at ε, and the adapter g. Its unit is that of the vectors, squared.
-    Clip j costs c_j = Σ_i T_ij C_ij; these sum to ⟨T_xy, C_xy⟩. "perceptual", the default of yamnet,
-    couples the sets once more for c_j, with costs in which faults count more than in the score.
+    Clip j costs c_j = Σ_i T_ij C_ij; these sum to ⟨T_xy, C_xy⟩.
 
     Args:
         model: The encoder: a name of ``list_models()``, ``path/to/file.py:Class``, ``hf:name#layer``, or
@@ -219,13 +217,6 @@ class OTAD(AudioMetric):
             self._solved = {key: result.xx}
         return result
 
-    def _clip_costs(self, result: TransportResult, ref: Array, test: Array) -> FloatArray:
-        from otadtk.metrics.transport import clip_costs
-
-        return clip_costs(
-            result, ref, test, self.adapter, self.settings, self.device, engine=self.engine
-        )
-
     def between(self, pool: Array) -> SubsetDistance:
         """The transport cost between subsets of a pool, each solved to a gap of 1e-4."""
         from otadtk.distances.subsets import transport_between
@@ -293,12 +284,11 @@ class OTAD(AudioMetric):
     def _diagnose(self, reference: EmbeddingSet, evaluated: EmbeddingSet) -> OTADDiagnostics:
         from otadtk.metrics.diagnostics import Evidence, OTADDiagnostics
 
-        sides = self.points(reference, evaluated)
-        result = self._transport(*sides)
+        result = self._transport(*self.points(reference, evaluated))
         minimum = self.spec.minimum_samples / self.spec.sample_rate
         return OTADDiagnostics(
             score=result.value,
-            cj=self._clip_costs(result, *sides),
+            cj=result.cj,
             files=list(evaluated.files),
             model_name=self.model_name,
             variant=self.variant,

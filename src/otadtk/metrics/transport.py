@@ -11,7 +11,6 @@ import torch
 from numpy.typing import NDArray
 
 from otadtk.adapter.network import Adapter
-from otadtk.distances.arrays import FloatArray
 from otadtk.distances.distributed.backend import EngineBackend
 from otadtk.distances.transport import DEFAULT_EPSILON
 from otadtk.distances.transport.backend import HERE
@@ -89,29 +88,8 @@ def compute_otad(
     for note in divergence.notes:
         logger.warning("%s", note)
     if return_sample_costs:
-        costs = clip_costs(
-            divergence, embeddings_ref, embeddings_test, adapter, settings, device,
-            engine=LocalEngine(),
-        )  # fmt: skip
-        return divergence.value, costs
+        return divergence.value, divergence.cj
     return divergence.value
-
-
-def clip_costs(
-    result: TransportResult,
-    ref: Array,
-    test: Array,
-    adapter: Adapter | None,
-    settings: TransportSettings,
-    device: str | None,
-    *,
-    engine: Engine,
-) -> FloatArray:
-    """c_j of every evaluated clip (Eq. 7) by a plan in the space that the adapter has for clips."""
-    space = None if adapter is None else adapter.for_clips()
-    if space is adapter:
-        return result.cj
-    return solve(ref, test, space, settings, device, engine=engine).cj
 
 
 def solve(

@@ -67,12 +67,15 @@ def write_comparison_report(
     """
     sides = _sides(comparisons)
     different = _different(sides)
+    reference = ClipSet.of(sides[0].evidence.reference, sides[0].evidence)
     wanted = [
         Wanted(f"{k}-{row[k]}", side.evidence.evaluated, row[k], _shares(side, row[k]))
         for row in different
         for k, side in enumerate(sides)
     ]
-    details = describe_clips(wanted, sides[0].evidence, sounds=options.audio == "embed")
+    details = describe_clips(
+        wanted, sides[0].evidence, reference.points, sounds=options.audio == "embed"
+    )
     short = _short_names([side.system.name for side in sides])
     text = render_template(
         "compare.html",

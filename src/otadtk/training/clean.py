@@ -1,9 +1,8 @@
-"""More clean sounds to train on: synthetic tones, and excerpts of the clips, perhaps with silence around.
+"""More clean sounds to train on: synthetic tones, and excerpts of the clips.
 
 What is played by a machine is not a fault. Recordings teach a network that very steady partials and
 digital silence around a sound are odd. Tones with random spectra, envelopes, vibrato and a little
-noise teach it that they are not. Nor is a clip odd because it is short or soft, as excerpts teach, or
-because its collection fills all clips up to one length.
+noise teach it that they are not. Nor is a clip odd because it is short or soft, as excerpts teach.
 """
 
 from __future__ import annotations
@@ -102,13 +101,3 @@ def excerpt(
         ramp[:soft] *= 0.5 - 0.5 * np.cos(np.pi * np.arange(soft) / soft)
     part *= 10 ** (rng.uniform(-24.0, -0.3) / 20) / (np.abs(part).max() + 1e-9)
     return part.astype(np.float32)
-
-
-def filled_up(
-    waveform: NDArray[np.float32], rate: int, rng: np.random.Generator
-) -> NDArray[np.float32]:
-    """An excerpt with digital silence after it, sometimes before it too, of 3 to 5 s in all."""
-    part = excerpt(waveform, rate, rng)
-    silence = max(0, int(rate * rng.uniform(3.0, 5.0)) - len(part))
-    before = int(silence * rng.random()) if rng.random() < 0.25 else 0
-    return np.pad(part, (before, silence - before))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from otadtk.audio.faults import FAMILIES, FAULTS, Chain, Step, draw_chain
 from otadtk.training.datasets import LabelledClip
 from otadtk.training.split import Mask
-from otadtk.training.spoil import CLEAN, EXCERPT, FILLED_UP
+from otadtk.training.spoil import CLEAN, EXCERPT
 from otadtk.training.versions import ALWAYS, OTHERS, Version, VersionSet
 
 NAMES = tuple(FAMILIES)
@@ -28,9 +28,7 @@ _WEAKEST = 0.35
 def training_plan(
     clips: Sequence[LabelledClip], chosen: Mask, seed: int, singles: int
 ) -> list[Version]:
-    """The versions of every chosen clip: excerpts, single faults in turn, and random chains.
-
-    One excerpt has digital silence around it, without and with a fault.
+    """The versions of every chosen clip: an excerpt, single faults in turn, and random chains.
 
     Some more are of the first kinds of ``perturb``, which make some of the same faults in other
     ways.
@@ -49,9 +47,6 @@ def training_plan(
             plan.append(Version.of_chain(index, draw_chain(rng, strengths=_TRAINING_STRENGTHS)))
         for kind in rng.choice(first, size=rest, replace=False):
             plan.append(Version(index, str(kind), float(rng.random())))
-        plan.append(Version(index, FILLED_UP, 0.0))
-        chain = draw_chain(rng, strengths=_TRAINING_STRENGTHS, longest=1)
-        plan.append(Version.of_chain(index, chain, filled_up=True))
     return plan
 
 

@@ -19,7 +19,7 @@ from otadtk.training.config import TrainingConfig
 from otadtk.training.evaluation import find_faults
 from otadtk.training.fault_plan import NAMES, family_of, strengths
 from otadtk.training.recipes import Material, Recipe
-from otadtk.training.spoil import EXCERPT, FILLED_UP
+from otadtk.training.spoil import EXCERPT
 from otadtk.training.versions import VersionSet
 
 SUFFIXES = ("+layers", "+signal", "+texture", "+spectrum", "+fullband")
@@ -34,7 +34,6 @@ _GAINS = {
 }
 """How much the output of a family counts; 1 for others. What a denoiser leaves annoys listeners less
 than the noise it took away, and clean speech is easily taken for stretched."""
-_AS_CLEAN = (EXCERPT, FILLED_UP)
 _CLEAN_SHARE = 0.4
 _JITTER = 0.1
 _INPUT_DROPOUT = 0.1
@@ -74,7 +73,7 @@ class PerceptualRecipe(Recipe):
         self._scale(config)
         kept = self._kept(material.faults, config.leave_out)
         self._spoilt = self._listened(material.faults.vectors[kept])
-        excerpts = material.faults.vectors[np.isin(material.faults.kind, _AS_CLEAN)]
+        excerpts = material.faults.vectors[material.faults.kind == EXCERPT]
         clean = self.vectors[self.clean_train][:, parts[0] :].numpy()
         measurements = [one for _, one in parts_of(spec) if one is not None and one.rate is None]
         tones = tone_features(measurements, inner.sample_rate, config.seed)
@@ -96,7 +95,7 @@ class PerceptualRecipe(Recipe):
     @staticmethod
     def _kept(faults: VersionSet, leave_out: str) -> np.ndarray:
         """The rows with faults, but with none of the family that is left out."""
-        spoilt = ~np.isin(faults.kind, _AS_CLEAN)
+        spoilt = faults.kind != EXCERPT
         if leave_out:
             spoilt &= strengths(faults)[:, NAMES.index(leave_out)] == 0
         return np.flatnonzero(spoilt)
@@ -157,9 +156,9 @@ class PerceptualRecipe(Recipe):
             draws=2, seed=self.config.seed, exact=exact,
         )  # fmt: skip
 
-    def _figures(self, points: Tensor, for_clips: Tensor) -> dict[str, float]:
-        figures = super()._figures(points, for_clips)
-        families = self._families(for_clips.numpy(), exact=True)
+    def _figures(self, points: Tensor) -> dict[str, float]:
+        figures = super()._figures(points)
+        families = self._families(points.numpy(), exact=True)
         figures.update({f"auroc {name}": value for name, value in families.items()})
         if families:
             figures["auroc, families"] = float(np.mean(list(families.values())))

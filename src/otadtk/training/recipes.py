@@ -80,15 +80,14 @@ class Recipe(ABC):
     def validate(self) -> dict[str, float]:
         """Quick figures on the held-out classes; training maximises ``score``."""
 
-    def mapped(self, vectors: Tensor, network: Adapter | None = None) -> Tensor:
+    def mapped(self, vectors: Tensor) -> Tensor:
         """The vectors after the network, without gradients."""
-        network = network or self.network
         with torch.no_grad():
-            return torch.cat([network(part) for part in torch.split(vectors, 4096)])
+            return torch.cat([self.network(part) for part in torch.split(vectors, 4096)])
 
-    def points(self, network: Adapter | None = None) -> Tensor:
+    def points(self) -> Tensor:
         """The held-out clips after the network; rows of other clips are zero."""
-        found = self.mapped(self.vectors[self._validation_rows], network)
+        found = self.mapped(self.vectors[self._validation_rows])
         points = found.new_zeros(len(self.vectors), found.shape[1])
         points[self._validation_rows] = found
         return points
@@ -96,14 +95,8 @@ class Recipe(ABC):
     def figures(self) -> dict[str, float]:
         """The figures for the card: probes, 1-NN, detection, retained variance; the same for raw."""
         found: dict[str, float] = {}
-        points, raw = self.points(), self._raw()
-        other = self.network.for_clips()
-        for_clips = points if other is self.network else self.points(other)
-        for name, figures in (
-            ("", self._figures(points, for_clips)),
-            ("raw ", self._figures(raw, raw)),
-        ):
-            found.update({f"{name}{key}": value for key, value in figures.items()})
+        for name, points in (("", self.points()), ("raw ", self._raw())):
+            found.update({f"{name}{key}": value for key, value in self._figures(points).items()})
         after = self.mapped(self.vectors[self.clean_train])
         kept = retained_variance(self._raw()[self.clean_train], after)
         return {key: round(value, 4) for key, value in {**found, "retained variance": kept}.items()}
@@ -121,7 +114,7 @@ class Recipe(ABC):
         """The embeddings without the adapter and without the features beside them."""
         return self.vectors[:, : network_spec(self.material.spec).dim]
 
-    def _figures(self, points: Tensor, for_clips: Tensor) -> dict[str, float]:
+    def _figures(self, points: Tensor) -> dict[str, float]:
         m, seed = self.material, self.config.seed
         sampler = TripletSampler(m.clips, m.versions, m.validation)
         figures = {
@@ -132,9 +125,8 @@ class Recipe(ABC):
         figures["class 1-nn"] = self.nearest_class(array)
         for title, kinds in (("trained kinds", self.kinds), ("unseen kinds", UNSEEN)):
             faults = find_faults(
-                for_clips.numpy(), m.clips, m.versions, m.validation, kinds,
-                draws=2, seed=seed, exact=True,
-            )  # fmt: skip
+                array, m.clips, m.versions, m.validation, kinds, draws=2, seed=seed, exact=True
+            )
             figures.update({f"auroc {kind}": value for kind, value in faults.items()})
             if faults:
                 figures[f"auroc, {title}"] = float(np.mean(list(faults.values())))

@@ -11,13 +11,11 @@ from numpy.typing import NDArray
 from otadtk.audio.faults import Chain, apply_fault
 from otadtk.audio.perturb import PERTURBATIONS, Perturbation, perturb
 from otadtk.errors import UsageError
-from otadtk.training.clean import excerpt, filled_up
+from otadtk.training.clean import excerpt
 
 CLEAN = "clean"
 EXCERPT = "excerpt"
 """A part of a clip with soft ends at another level: as clean as the clip."""
-FILLED_UP = "filled up"
-"""The same with digital silence around it."""
 CHAINED = "fault:"
 """Before the names of faults of ``otadtk.audio.faults``, some of which ``perturb`` has too."""
 OwnFaults = Mapping[str, Perturbation]
@@ -30,17 +28,10 @@ def make_version(
     """A version of a waveform, rounded to 16 bits; random faults are seeded by the arguments."""
     if kind == EXCERPT:
         waveform = excerpt(waveform, rate, np.random.default_rng(zlib.crc32(waveform.tobytes())))
-    elif kind == FILLED_UP:
-        waveform = fill_up(waveform, rate)
     elif kind != CLEAN:
         seed = zlib.crc32(f"{kind} {strength!r} {len(waveform)}".encode())
         waveform = perturb(kind, waveform, rate, np.random.default_rng(seed), strength)
     return _sixteen_bits(waveform)
-
-
-def fill_up(waveform: NDArray[np.float32], rate: int) -> NDArray[np.float32]:
-    """A part of a waveform with digital silence around it; which part depends on the waveform."""
-    return filled_up(waveform, rate, np.random.default_rng(zlib.crc32(waveform.tobytes(), 1)))
 
 
 def check_own_faults(own: OwnFaults) -> None:
@@ -48,7 +39,7 @@ def check_own_faults(own: OwnFaults) -> None:
     for name, fault in own.items():
         if not callable(fault):
             raise UsageError(f"The fault {name!r} must be a function, not {type(fault).__name__}.")
-        if name in (CLEAN, EXCERPT, FILLED_UP, *PERTURBATIONS) or name.startswith(CHAINED):
+        if name in (CLEAN, EXCERPT, *PERTURBATIONS) or name.startswith(CHAINED):
             raise UsageError(f"{name!r} is a known kind of fault: give yours another name.")
 
 

@@ -27,7 +27,6 @@ from otadtk.training.spoil import (
     CLEAN,
     OwnFaults,
     apply_own_fault,
-    fill_up,
     make_chain,
     make_version,
 )
@@ -53,14 +52,12 @@ class Version:
     strength: float
     chain: Chain = ()
     """The faults of ``otadtk.audio.faults`` in it; empty for the first kinds of ``perturb``."""
-    filled_up: bool = False
-    """Whether the faults are in a part of the clip with digital silence around it."""
 
     @classmethod
-    def of_chain(cls, clip: int, chain: Chain, *, filled_up: bool = False) -> Version:
+    def of_chain(cls, clip: int, chain: Chain) -> Version:
         """The version of a clip with these faults, named after them and the strongest one."""
         kind = CHAINED + "+".join(step.kind for step in chain)
-        return cls(clip, kind, max(step.strength for step in chain), chain, filled_up)
+        return cls(clip, kind, max(step.strength for step in chain), chain)
 
 
 _NO_FAULTS: OwnFaults = {}
@@ -170,7 +167,7 @@ def _key(digest: str, version: Version) -> str:
         text = f"{_FORMAT} {digest}"
     elif version.chain:  # by value: another calibration is another fault
         steps = (f"{s.kind} {value_of(s.kind, s.strength)!r}" for s in version.chain)
-        text = f"{_FORMAT} {digest}{' filled up' * version.filled_up} faults {'; '.join(steps)}"
+        text = f"{_FORMAT} {digest} faults {'; '.join(steps)}"
     else:
         text = f"{_FORMAT} {digest} {version.kind} {version.strength!r}"
     return hashlib.sha256(text.encode()).hexdigest()
@@ -250,8 +247,6 @@ def _degrade(
     """The version of a waveform; ``None`` if the clip is too short to be shuffled."""
     if version.kind == "shuffle" and len(waveform) < SHORTEST_SHUFFLED * rate:
         return None
-    if version.filled_up:
-        waveform = fill_up(waveform, rate)
     if version.chain:
         return make_chain(waveform, rate, version.chain)
     return make_version(waveform, rate, version.kind, version.strength)

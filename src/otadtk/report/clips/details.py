@@ -81,14 +81,20 @@ def describe_table(table: ClipTable, evidence: Evidence, *, sounds: bool) -> dic
     unreached = table.unreached[:OTHERS_SHOWN].tolist()
     wanted += [Wanted(f"r{i}", evidence.reference, i) for i in unreached]
     unique = list({clip.key: clip for clip in reversed(wanted)}.values())[::-1]
-    return describe_clips(unique, evidence, sounds=sounds)
+    return describe_clips(unique, evidence, table.reference.points, sounds=sounds)
 
 
 def describe_clips(
-    wanted: Sequence[Wanted], evidence: Evidence, *, sounds: bool
+    wanted: Sequence[Wanted],
+    evidence: Evidence,
+    reference: NDArray[np.float32],
+    *,
+    sounds: bool,
 ) -> dict[str, ClipDetails]:
-    """Details by key, of the clips whose audio can be read; with ``sounds``, their audio too."""
-    reference = evidence.ground.for_clips.adapt_vectors(evidence.reference.vectors)
+    """Details by key, of the clips whose audio can be read; with ``sounds``, their audio too.
+
+    ``reference`` are the reference vectors in the space of the metric.
+    """
     labeller = Labeller(evidence.encoder, evidence.store)
     labelled = labeller.available
     if not labelled:
@@ -128,7 +134,7 @@ def _strip(
     if clip.shares is None or step is None:
         return ()
     frames = frames_of(clip.file, evidence.encoder, evidence.store)
-    points = as_clips(frames, evidence.encoder, evidence.ground.for_clips)
+    points = as_clips(frames, evidence.encoder, evidence.ground)
     costs = cost_along_time(points, reference, clip.shares)
     heard = ~_silent(drawn, len(costs), step)
     return tuple(float(c) if h else None for c, h in zip(costs, heard, strict=True))

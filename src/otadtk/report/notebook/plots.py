@@ -74,7 +74,8 @@ class DiagnosticsPlots:
                 f"encoder with frames, unlike {evidence.encoder.spec.name!r}."
             )
         wanted = Wanted("clip", evidence.evaluated, j, shares(j))
-        found = describe_clips([wanted], evidence, sounds=False).get("clip")
+        reference = evidence.ground.adapt_vectors(evidence.reference.vectors)
+        found = describe_clips([wanted], evidence, reference, sounds=False).get("clip")
         if found is None:
             raise UsageError(f"The audio of {file} cannot be read, so its cost has no times.")
         _, typical = relative_costs(diagnostics.cj)
