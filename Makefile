@@ -4,7 +4,7 @@
 #              TORCH_INDEX=address of CPU builds of torch, or CUDA=1 for the registry's build
 # make lint    ruff and mypy
 # make docs    the documentation as a site, in build/site; make docs-serve shows it while you write
-# make pictures      draws what is out of date in docs/images; make readme: the demo's lines in README.md
+# make pictures      draws what is out of date in docs/images; make readme: the demo's lines and report in README.md
 # make bench   measure (DATA=folder of audio)
 # make experiments   the paper's experiments (DATA=ESC-50 as published; README has the rest)
 # make fuzz    odd files, options, arrays, names, packs and transport problems, for FUZZ_SECONDS
@@ -81,6 +81,7 @@ pictures: setup
 
 readme: setup
 	PYTHONPATH=src $(BIN)/python -m website.gallery $(GALLERY) --readme
+	PYTHONPATH=src $(BIN)/python -m website.shot $(GALLERY)/report.html docs/images/report.png
 
 bench: setup
 	@test -n "$(DATA)" || { echo "make bench needs a folder of audio: make bench DATA=path" >&2; exit 2; }

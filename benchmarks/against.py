@@ -3,10 +3,10 @@
     git worktree add ../before COMMIT
     python benchmarks/against.py ../before/src --output against.md
 
-Each version runs in a process of its own on one thread. For every problem the two take turns, and
-the median processor times are compared: what else the machine does meets both alike. The peak memory
-above the inputs is that of a fresh process. The points have equal norms and a spectrum that decays
-like an encoder's.
+Each version runs in a process of its own on one thread, and both on the same core: on a busy machine
+two cores differ by a quarter. For every problem the two take turns, and the median processor times
+are compared: what else the machine does meets both alike. The peak memory above the inputs is that of
+a fresh process. The points have equal norms and a spectrum that decays like an encoder's.
 """
 
 from __future__ import annotations
@@ -168,6 +168,8 @@ def main() -> None:
     floors = {"metric": "floor", "n": FLOOR_CLIPS, "norm": FLOOR_NORM}
     problems.append((f"{PERMUTATIONS} permutations, N = {FLOOR_CLIPS}", floors))
     sources = options.base.resolve(), HERE
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     versions = [Version(source) for source in sources]
     lines = [
         "| problem | base | this | time | base | this | memory | values apart |",

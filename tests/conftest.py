@@ -16,9 +16,11 @@ import torch
 from hypothesis import HealthCheck, settings
 
 from otadtk import weights
+from otadtk.adapter.published import fetch_published
 from otadtk.audio.synthesis import KINDS, synthesise
 from otadtk.encoders import get_encoder, get_spec
 from otadtk.encoders.networks.yamnet.network import YamnetEncoder
+from otadtk.errors import WeightsError
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -84,6 +86,23 @@ def cache(
     (folder / "weights").mkdir()
     (folder / "weights" / converted_yamnet.name).symlink_to(converted_yamnet)
     return folder
+
+
+@pytest.fixture(scope="session")
+def published_cache() -> Path:
+    """The eighteen published adapters, fetched once into the user's own cache, as YAMNet is."""
+    try:
+        return fetch_published()
+    except WeightsError as error:
+        pytest.skip(f"the published adapters are out of reach: {error}")
+
+
+@pytest.fixture
+def published(cache: Path, published_cache: Path) -> Path:
+    """The same in the cache of the test."""
+    target = cache / "weights" / published_cache.name
+    target.symlink_to(published_cache)
+    return target
 
 
 @pytest.fixture

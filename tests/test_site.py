@@ -93,6 +93,27 @@ def test_pictures_are_of_this_code_and_data(name: str) -> None:
     assert pictures.is_current(name), f"docs/images/{name}.svg is out of date: make pictures"
 
 
+def test_every_picture_has_a_command() -> None:
+    made = {f"{name}.svg" for name in pictures.PICTURES} | {
+        "report.png"
+    }  # make pictures, make readme
+    assert {path.name for path in (DOCS / "images").iterdir()} == made
+
+
+def test_an_option_is_three_clicks_away() -> None:
+    """From the front page to the commands, to one of them, to an option."""
+    home = (DOCS / "index.md").read_text("utf-8")
+    assert "reference/commands/index.md" in LINK.findall(home)
+    listed = set(LINK.findall(CODE.sub("", made_pages()["reference/commands/index.md"])))
+    for name, parser in parsers().items():
+        assert f"{name}.md" in listed
+        page = anchors(made_pages()[f"reference/commands/{name}.md"])
+        for action in parser._actions:
+            if action.option_strings and action.help is not argparse.SUPPRESS:
+                longest = max(action.option_strings, key=len)
+                assert f"{name}-{longest.strip('-')}" in page, f"{name} {longest}"
+
+
 def test_every_option_of_every_command_is_in_the_reference() -> None:
     assert len(parsers()) >= 12
     for name, parser in parsers().items():
@@ -109,7 +130,7 @@ def test_exit_codes_have_their_exceptions() -> None:
     page = made_pages()["reference/exit-codes.md"]
     for code in re.findall(r"\b\d+\b", EXIT_CODES):
         assert f"| {code} |" in page
-    assert "| 6 | `otadtk-gate`: worse than the baseline | – |" in page
+    assert "`otadtk-gate`: worse than the baseline | – |" in page
     assert "| 3 | input audio or embeddings | `AudioError` |" in page
 
 

@@ -1,9 +1,12 @@
-"""The built site in a real browser, from file://: accessible, searchable, without a network."""
+"""The built site in a real browser, from disk and from a static server: accessible, searchable, offline."""
 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,7 +30,7 @@ pytestmark = pytest.mark.xdist_group("site")
 
 @pytest.fixture
 def visit(browser: Browser) -> Iterator[object]:
-    """Opens a page of the site; fails for every request that leaves the disk, and for script errors."""
+    """Opens a page of the site; fails if a request leaves the machine, or the console has an error."""
     if not (SITE / "index.html").exists():
         if os.environ.get(INSIST):
             pytest.fail("no site in build/site: make docs")
@@ -35,7 +38,7 @@ def visit(browser: Browser) -> Iterator[object]:
     contexts = []
     trouble: list[str] = []
 
-    def open_page(page: str, width: int = 1300, scheme: str = "light") -> Page:
+    def open_page(page: str, width: int = 1300, scheme: str = "light", root: str = "") -> Page:
         context = browser.new_context(
             viewport={"width": width, "height": 900}, color_scheme=scheme, reduced_motion="reduce"
         )
@@ -45,7 +48,10 @@ def visit(browser: Browser) -> Iterator[object]:
             "request", lambda asked: trouble.append(asked.url) if network(asked.url) else None
         )
         opened.on("pageerror", lambda error: trouble.append(str(error)))
-        opened.goto((SITE / page).as_uri())
+        opened.on(
+            "console", lambda said: trouble.append(said.text) if said.type == "error" else None
+        )
+        opened.goto(f"{root}/{page}" if root else (SITE / page).as_uri())
         return opened
 
     yield open_page
@@ -55,22 +61,44 @@ def visit(browser: Browser) -> Iterator[object]:
 
 
 def network(address: str) -> bool:
-    return not address.startswith(("file:", "data:", "blob:"))
+    return not address.startswith(("file:", "data:", "blob:", "http://127.0.0.1:"))
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """What `python -m http.server` runs, without its lines."""
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    """The address of the site on a static server."""
+    serving = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(SITE)))
+    thread = threading.Thread(target=serving.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{serving.server_port}"
+    serving.shutdown()
+    serving.server_close()
+    thread.join()
 
 
 @pytest.mark.parametrize(("page", "width", "scheme"), PAGES)
-def test_accessible_and_fits(visit: object, page: str, width: int, scheme: str) -> None:
+def test_accessible_and_fits(
+    visit: object, server: str, page: str, width: int, scheme: str
+) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
-    opened = visit(page, width, scheme)
+    opened = visit(page, width, scheme, server)  # axe reads styles by requests that file:// forbids
     assert opened.evaluate("document.documentElement.scrollWidth") <= width
     rules = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}
     found = Axe().run(opened, options={"resultTypes": ["violations"], "runOnly": rules})
     assert found.violations_count == 0, found.generate_report()
 
 
-def test_search_works_from_disk(visit: object) -> None:
-    opened = visit("index.html")
+@pytest.mark.parametrize("served", [False, True], ids=["from disk", "from a server"])
+def test_search_works(visit: object, server: str, served: bool) -> None:
+    opened = visit("index.html", root=server if served else "")
     opened.get_by_placeholder("Search").fill("epsilon-scale")
     first = opened.locator(".md-search-result__item").first
     first.wait_for(timeout=20_000)

@@ -45,7 +45,9 @@ def _codes() -> list[tuple[str, str]]:
     for name, parser in parsers().items():
         listed = (parser.epilog or "").replace("\n", " ").partition("exit codes:")[2]
         for code, words in re.findall(r"(\d+) ([^;]+)", listed):
-            found.setdefault(code, words if code in EXIT_CODES.split() else f"`{name}`: {words}")
+            own = words if code in EXIT_CODES.split() else f"`{name}`: {words}"
+            if own not in found.setdefault(code, own):
+                found[code] += f"; {own}"
     return sorted(found.items(), key=lambda item: int(item[0]))
 
 

@@ -17,29 +17,13 @@ from otadtk import OTAD, weights
 from otadtk.adapter import default_variant, known_variants
 from otadtk.adapter.files import LoadedAdapter, adapter_for
 from otadtk.adapter.manifest import known_adapters, published_files
-from otadtk.adapter.published import COMPAT, convert, fetch_published
+from otadtk.adapter.published import COMPAT, convert
 from otadtk.distances.transport.sinkhorn import sinkhorn_divergence
 from otadtk.encoders import get_spec
 from otadtk.errors import AdapterError, UsageError, WeightsError
 from tests.references.cases import ADAPTER_CASES, adapter_case
 
 Reference = dict[str, dict[str, Any]]
-
-
-@pytest.fixture(scope="session")
-def published_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The eighteen, fetched once into the user's own cache, as YAMNet is."""
-    try:
-        return fetch_published()
-    except WeightsError as error:
-        pytest.skip(f"the published adapters are out of reach: {error}")
-
-
-@pytest.fixture
-def published(cache: Path, published_cache: Path) -> Path:
-    target = cache / "weights" / published_cache.name
-    target.symlink_to(published_cache)
-    return target
 
 
 @pytest.fixture(scope="session")

@@ -64,6 +64,40 @@ def test_compare_and_methods(
     assert "named twice" in capsys.readouterr().err
 
 
+def test_fails_if_a_system_is_worse_than_the_baseline(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(4)
+    for name in ("ref", "base", "same", "spoilt"):
+        vectors = rng.normal(size=(80, 4)).astype(np.float32)
+        vectors[:8] += 8.0 if name == "spoilt" else 0.0
+        np.save(f"{name}.npy", vectors)
+    np.save("few.npy", vectors[:40])
+    command = ["given", "ref.npy", "base.npy", "same.npy", "--epsilon", "3", "--no-null"]
+    against = ["--baseline", "base.npy", "--fail-if-worse"]
+    assert run(compare_main, *command, *against) == 0
+    assert "same.npy against base.npy: not worse beyond noise: OTAD" in capsys.readouterr().out
+    command.insert(4, "spoilt.npy")
+    assert run(compare_main, *command, *against) == 6
+    out = capsys.readouterr().out
+    assert "spoilt.npy against base.npy: worse: OTAD" in out
+    assert "98.75 % interval" in out  # of two systems and two tests, which share 2.5 %
+    assert "same.npy against base.npy: not worse" in out
+    assert run(compare_main, *command, *against[:2], "--json", "-") == 0
+    assert "against" not in capsys.readouterr().out
+    for options, words in {
+        ("--fail-if-worse",): "--fail-if-worse needs --baseline",
+        ("--baseline", "other"): "--baseline other is none of the systems: base.npy, same.npy",
+        ("--baseline", "base.npy", "--metrics", "otad,fad"): "one metric, not otad, fad",
+        ("--baseline", "few.npy"): "The baseline has 40 clips and this set 80",
+    }.items():
+        several = ["few.npy"] if "few.npy" in options else []
+        assert run(compare_main, *command[:2], *several, *command[2:], *options) == 2
+        captured = capsys.readouterr()
+        assert words in captured.err and captured.out == ""
+
+
 def test_floors_excess_and_notes_of_all_systems(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -54,6 +54,11 @@ def test_columns_take_the_place_of_tables(tables: None) -> None:
     assert by_column["score"] == pytest.approx(by_table["score"], rel=1e-6)
     paired = (by_table["statistics"]["paired"], by_column["statistics"]["paired"])
     assert sorted(paired[0]["costs"]) == pytest.approx(sorted(paired[1]["costs"]))
+    for side in ("ref", "gen"):  # without groups, pairs count by themselves
+        Path(f"{side}2.csv").write_text(Path(f"{side}.csv").read_text().replace("group", "x", 1))
+    swapped = run(["ref2.csv", "gen2.csv", "--null", "20"])
+    assert swapped["statistics"]["floor"] == by_column["statistics"]["floor"]
+    assert swapped["clips"][0]["pair"] == "p007"
     grouped = run(["ref.csv", "gen.csv", "--null", "20"])
     assert grouped["statistics"]["floor"]["design"] == "strata"
     found = evaluate(OTAD("logmel", variant="raw", epsilon=10), "ref.csv", "gen.csv", null=20)
@@ -65,30 +70,42 @@ def test_columns_take_the_place_of_tables(tables: None) -> None:
 
 def test_systems_of_one_manifest(tables: None, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["logmel", "ref", "systems.jsonl", *QUICK, "--no-null"]
-    assert compare([*command, "--json", "free.json"]) == 0
+    assert compare([*command, "--json", "paired.json"]) == 0
     said = capsys.readouterr()
-    assert "the same 8 names" in said.err and "--paired" in said.err
+    assert "the manifests name 8 pairs" in said.err and "names differ" not in said.err
     assert " long " in said.out and " short " in said.out
-    assert compare([*command, "--paired", "--json", "paired.json"]) == 0
-    assert "names differ" not in capsys.readouterr().err
+    rows = Path("systems.jsonl").read_text().split("\n")
+    Path("free.jsonl").write_text("\n".join(row.replace("pair", "prompt") for row in rows))
+    assert compare([*command[:2], "free.jsonl", *command[3:], "--json", "free.json"]) == 0
+    said = capsys.readouterr()
+    assert "not used are its columns prompt" in said.err
     free, paired = (
         json.loads(Path(f"{name}.json").read_text())["results"][0]["differences"][0]
         for name in ("free", "paired")
     )
     assert free["value"] == pytest.approx(paired["value"])
     assert paired["high"] - paired["low"] < free["high"] - free["low"]
-    rows = Path("systems.jsonl").read_text().split("\n")
     Path("systems.jsonl").write_text("\n".join(rows[:-1]))
     assert compare([*command, "--paired"]) == 2
     assert "long and short do not both have the pair '0'" in capsys.readouterr().err
 
 
 def test_bad_manifest_is_one_line(tables: None, capsys: pytest.CaptureFixture[str]) -> None:
+    """And it comes before the reference is embedded."""
     Path("bad.csv").write_text("file,start,end\ngen/000.wav,3,1\n")
-    assert score(["logmel", "ref", "bad.csv"]) == 3
-    assert capsys.readouterr().err == (
-        "otadtk: error: bad.csv, line 2: the end, 1 s, is not after the start, 3 s.\n"
-    )
+    cases = {
+        "bad.csv": "bad.csv, line 2: the end, 1 s, is not after the start, 3 s.\n",
+        "nothing": "There is no file or folder nothing.\n",
+        "gen/*.mp3": "No file matches gen/*.mp3.\n",
+        "@nothing.txt": "nothing.txt cannot be read: No such file or directory.\n",
+    }
+    for source, words in cases.items():
+        for command, systems in ((score, [source]), (compare, ["gen", source])):
+            assert command(["logmel", "ref", *systems, "--cache-dir", "store"]) == 3
+            found = capsys.readouterr().err
+            assert found.partition(": error: ")[2].startswith(words), found
+            assert found.count("\n") == 1
+    assert not Path("store").exists()
 
 
 def test_page_of_clips_inside_a_shard(

@@ -137,6 +137,23 @@ def test_a_newton_step_whose_scaling_underflows_is_rejected(monkeypatch):
     assert found == pytest.approx(expected, rel=1e-3)
 
 
+def test_an_extrapolation_that_loses_all_mass_is_taken_back():
+    """Two pairs with unequal weights; mixing overshot, and the plan without mass was divided by it."""
+    points = np.array(
+        [
+            [0.15, -0.035, -0.547],
+            [-0.011, -0.505, 0.54],
+            [0.011, 0.502, 0.546],
+            [-0.151, 0.038, -0.54],
+        ]
+    )
+    first, second = np.array([0, 0, 0, 1]), np.array([2, 2, 2, 3])
+    settings = TransportSettings()
+    expected = transport(points[first], points[second], settings).value
+    found = transport_between(points, settings)(first, second)
+    assert found == pytest.approx(expected, rel=1e-4)
+
+
 def test_2050_points_a_side_in_the_sharp_regime():
     rng = np.random.default_rng(0)
     pool = 30.0 * rng.normal(size=(4100, 4))

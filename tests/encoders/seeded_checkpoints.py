@@ -24,10 +24,11 @@ CPU = torch.device("cpu")
 
 def official_tensors(name: str) -> dict[str, torch.Tensor]:
     """Seeded tensors for every name in the official checkpoint of an encoder."""
-    with np.load(REFERENCES / f"{name}.npz") as fixture:
+    first = seeded.OTHER_WEIGHTS.get(name, "")
+    with np.load(REFERENCES / f"{'openl3' if first else name}.npz") as fixture:
         shapes = json.loads(str(fixture["shapes"]))
-    state = seeded.state({key: tuple(shape) for key, shape in shapes.items()})
-    return {key: torch.from_numpy(value) for key, value in state.items()}
+    state = seeded.state({first + key: tuple(shape) for key, shape in shapes.items()})
+    return {key.removeprefix(first): torch.from_numpy(value) for key, value in state.items()}
 
 
 def write_checkpoint(name: str, tensors: dict[str, Any], folder: Path) -> Path:
@@ -48,6 +49,9 @@ def write_checkpoint(name: str, tensors: dict[str, Any], folder: Path) -> Path:
         torch.save({"dims": {"n_mels": 80}, "model_state_dict": tensors}, path)
     elif name.startswith("cdpam"):
         torch.save({"epochs": 1, "state": tensors}, path)
+    elif name == "clap_fused":
+        named = {f"module.{key}": tensor for key, tensor in tensors.items()}
+        torch.save({"epoch": np.float64(1.0), "name": "seeded", "state_dict": named}, path)
     elif name == "beats":
         torch.save({"cfg": BEATS_CONFIGURATION, "model": tensors}, path)
     else:

@@ -246,6 +246,7 @@ NESTED = {
     "whisper": "model_state_dict",
     "cdpam": "state",
     "cdpam_content": "state",
+    "clap_fused": "state_dict",
 }
 """The keys under which published files keep their tensors."""
 

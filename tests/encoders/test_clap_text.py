@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -16,17 +17,18 @@ from otadtk.errors import UsageError
 from .seeded_checkpoints import REFERENCES, official_tensors
 
 
-@pytest.fixture(scope="module")
-def network() -> ClapTextNetwork:
+def seeded(model: str) -> ClapTextNetwork:
     torch.set_num_threads(1)
-    published = official_tensors("clap_text")
-    empty = on_meta(ClapTextNetwork)
-    tensors = arrange("clap_text", published, empty, text._published_name)
-    return fill("clap_text", empty, tensors)
+    published = text.PUBLISHED[model]
+    empty = on_meta(lambda: ClapTextNetwork(published.epsilon))
+    names = partial(text._published_name, published)
+    return fill(model, empty, arrange(model, official_tensors(f"{model}_text"), empty, names))
 
 
-def test_equals_transformers(network: ClapTextNetwork) -> None:
-    with np.load(REFERENCES / "clap_text.npz") as known, torch.inference_mode():
+@pytest.mark.parametrize("model", ["clap", "clap_fused"])
+def test_equals_transformers(model: str) -> None:
+    network = seeded(model)
+    with np.load(REFERENCES / f"{model}_text.npz") as known, torch.inference_mode():
         for name in known.files:
             if name != "shapes":
                 found = network(torch.tensor([json.loads(name)]))[0].numpy()
@@ -44,7 +46,10 @@ class Letters:
         return Letters.Encoding([0, *(ord(letter) for letter in caption), 2])
 
 
-def test_captions(network: ClapTextNetwork) -> None:
+def test_captions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text, "LAYERS", 1)
+    torch.manual_seed(0)
+    network = ClapTextNetwork(1e-5).eval()
     clap = ClapText(network, Letters())  # type: ignore[arg-type]
     both = clap.encode(["a dog barks", "rain"])
     assert both.shape == (2, 512)
@@ -54,3 +59,6 @@ def test_captions(network: ClapTextNetwork) -> None:
         clap.encode(["rain", "  "])
     with pytest.raises(UsageError, match="has 82 tokens, and CLAP reads 77 at most"):
         clap.encode([80 * "a"])
+    cut = clap.encode([80 * "a"], cut=True)
+    assert torch.equal(cut, clap.encode([75 * "a"]))
+    assert not torch.equal(cut, clap.encode([74 * "a"]))

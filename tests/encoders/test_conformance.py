@@ -1,6 +1,7 @@
 """Every encoder of the table keeps the contract.
 
-cdpam_content is left out where encoders run: it is cdpam with other channels of the last layer.
+cdpam_content is left out where encoders run: it is cdpam with other channels of the last layer; so is
+clap_fused, which hears clips of up to 10 s as clap does.
 The transformers run with two of their layers here; test_reference.py runs them whole.
 """
 
@@ -33,7 +34,7 @@ SHORTER_CLIPS = {"cdpam": 3_000}
 """Clips for slow encoders; the others get at least 20,000 samples."""
 
 
-OTHER_NAMES = ("cdpam_content", "openl3_env")
+OTHER_NAMES = ("cdpam_content", "openl3_env", "clap_fused")
 """Encoders that share a network with another one."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -85,6 +86,26 @@ def test_vggish_shows_its_layers(seeded_encoder: Callable[[str], Encoder]) -> No
     vector = encoder.encode(synthesise("rain", 0, 2.5, RATE), RATE)
     assert vector.shape == (128 + 2 * (256 + 512),)
     assert np.isfinite(vector).all()
+
+
+def test_musicnn_shows_its_layers(seeded_encoder: Callable[[str], Encoder]) -> None:
+    """The mean and deviation over time of what every convolution sees, before its batch norm."""
+    inner: Any = seeded_encoder("musicnn")
+    clip = synthesise("rain", 0, 3.2, RATE)  # one patch
+    seen: list[torch.Tensor] = []
+    hooks = [
+        norm.register_forward_pre_hook(lambda _, given: seen.append(given[0].amax(dim=3)[0]))
+        for norm in inner.network.norms[1:]
+    ]
+    vector = LayersEncoder(get_spec("musicnn+layers"), inner).encode(clip, RATE)
+    for hook in hooks:
+        hook.remove()
+    rows = torch.cat(seen)
+    assert rows.shape[0] == channels_of(get_spec("musicnn")) == 753
+    np.testing.assert_allclose(vector[:200], inner.encode(clip, RATE), atol=1e-6)
+    means, deviations = np.exp(vector[200:]).reshape(2, 753) - 0.02
+    np.testing.assert_allclose(means, rows.mean(dim=1), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(deviations, rows.std(dim=1, correction=0), rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize("name", ["panns", "panns_wglm"])

@@ -181,7 +181,7 @@ class TestPage:
         text = page.read_text()
         assert text.startswith("before\n") and text.endswith("<!-- end -->\nafter\n")
         assert "old" not in text
-        assert "| a |" in text
+        assert "<summary>T</summary>\n\n| a |\n\n</details>" in text
         assert "![mos-curve](results/mos-curve.svg)" in text
         assert "published" not in text
         refresh(page, results)

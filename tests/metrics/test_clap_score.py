@@ -18,7 +18,8 @@ from otadtk.metrics.reported.clap_score import ClapScore
 class Directions:
     """Stands for the text half of CLAP: the caption is the number of a direction."""
 
-    def encode(self, captions: Sequence[str]) -> torch.Tensor:
+    def encode(self, captions: Sequence[str], *, cut: bool) -> torch.Tensor:
+        assert not cut
         return torch.eye(512)[[int(caption) for caption in captions]]
 
 

@@ -120,6 +120,10 @@ class TestCommand:
         assert [clip["quality"]["distillmos"] for clip in clips] == pytest.approx([1.25] * 4)
         assert '"quality":{"distillmos":[1.25' in page.read_text().replace(" ", "")
 
+    def test_what_is_heard(self, sets: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+        assert score.main([*sets, "--quality", "distillmos", "--normalise", "peak"]) == 0
+        assert "DistillMOS: 2.00 evaluated, 2.00 reference" in capsys.readouterr().out
+
     def test_refused(self, sets: list[str], capsys: pytest.CaptureFixture[str]) -> None:
         assert score.main([*sets, "--quality", "pesq"]) == 2
         assert "Unknown quality 'pesq'" in capsys.readouterr().err

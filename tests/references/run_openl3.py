@@ -1,4 +1,4 @@
-"""Writes as JSON the FD on OpenL3 that stable-audio-metrics itself computes of a few clips.
+"""Writes as JSON the FDs on OpenL3, music and environmental, that stable-audio-metrics computes.
 
     python tests/references/run_openl3.py STABLE_AUDIO_METRICS OPENL3 OUTPUT.json
 
@@ -22,15 +22,19 @@ REFERENCES = HERE.parent / "encoders" / "references"
 sys.path[:0] = [str(HERE), str(REFERENCES), *(str(Path(p).resolve()) for p in sys.argv[1:3])]
 for unused in ("skimage", "skimage.transform", "moviepy", "moviepy.editor", "moviepy.video"):
     sys.modules[unused] = mock.MagicMock()
-from seeded import state  # noqa: E402
+from seeded import OTHER_WEIGHTS, state  # noqa: E402
 from table_clips import write_clips  # noqa: E402
+
+content = "music"
 
 
 def seed_weights(model, _path=None):
     """Give a Keras model the seeded weights of the torch checkpoint of the same network."""
     with np.load(REFERENCES / "openl3.npz") as fixture:
         shapes = json.loads(str(fixture["shapes"]))
-    weights = state({name: tuple(shape) for name, shape in shapes.items()})
+    first = OTHER_WEIGHTS["openl3_env"] if content == "env" else ""
+    found = state({first + name: tuple(shape) for name, shape in shapes.items()})
+    weights = {name.removeprefix(first): value for name, value in found.items()}
     convolutions = norms = 0
     for layer in model.layers:
         kind = type(layer).__name__
@@ -55,13 +59,17 @@ if __name__ == "__main__":
 
     root = tool.linalg.sqrtm
     tool.linalg.sqrtm = lambda matrix, disp: (root(matrix, disp=disp)[0].real, None)
+    distances = {}
     with (
         tempfile.TemporaryDirectory() as work,
         mock.patch.object(tf.keras.Model, "load_weights", seed_weights),
     ):
-        reference, evaluated = write_clips(Path(work) / "clips", few=True)
+        reference, evaluated = write_clips(Path(work) / "clips", few=True, long=False)
         os.chdir(work)
-        distance = tool.openl3_fd(
-            2, 44100, "music", 0.5, str(evaluated), ref_path=str(reference), batching=4
-        )
-    output.write_text(json.dumps({"stable_audio_openl3": {"fd_openl3": float(distance)}}) + "\n")
+        for content, name in (("music", "fd_openl3"), ("env", "fd_openl3_env")):
+            distances[name] = float(
+                tool.openl3_fd(
+                    2, 44100, content, 0.5, str(evaluated), ref_path=str(reference), batching=4
+                )
+            )
+            output.write_text(json.dumps({"stable_audio_openl3": distances}) + "\n")

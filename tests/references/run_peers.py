@@ -7,9 +7,9 @@ The published program runs from its command line on and leaves its caches beside
 what cannot be had everywhere is replaced: the network under the name of VGGish by a toy, because
 weights are out of reach for many, and imported packages that this needs nothing of by empty ones.
 With ``--seeded`` the network is the tool's own with seeded weights: VGGish of fadtk (torchvggish
-0.2 must be there), PANNs of kadtk (torchlibrosa). With ``--only-cached`` the toy refuses to embed:
-what is scored must be cached already. With ``--frames`` nothing is scored: the tool's models for
-EnCodec and CLAP make frames of the clips in REF, with stand-ins for their networks.
+0.2 must be there), PANNs of kadtk and otadtk (torchlibrosa). With ``--only-cached`` the toy refuses to
+embed: what is scored must be cached already. With ``--frames`` nothing is scored: the tool's models
+for EnCodec and CLAP make frames of the clips in REF, with stand-ins for their networks.
 """
 
 import contextlib
@@ -110,7 +110,7 @@ def toy_frames(samples):
     return np.log(power.reshape(len(windows), DIMENSION, 2).sum(axis=2) + 1e-3).astype(np.float32)
 
 
-if TOOL == "otadtk":
+if TOOL == "otadtk" and not SEEDED:
 
     @package.register_encoder("vggish")
     class Toy(package.BaseEncoder):
@@ -123,7 +123,7 @@ if TOOL == "otadtk":
         def encode(self, wav, sr):
             return toy_frames(wav[0].numpy())
 
-else:
+elif TOOL != "otadtk":
 
     class Toy(package.model_loader.ModelLoader):
         """The toy as a model of kadtk and fadtk."""
@@ -155,6 +155,16 @@ def seeded_model():
     """A model of the tool, with its own code and seeded weights."""
     sys.path.insert(0, str(Path(__file__).parents[1] / "encoders" / "references"))
     models = package.model_loader
+    if TOOL == "otadtk":
+        encoder = importlib.import_module("otadtk.encoders.panns_wglm")
+        networks = importlib.import_module("otadtk.encoders._panns_wglm.models")
+        encoder.PANNsWGLMEncoder._ensure_checkpoint = lambda self: None
+        networks.Wavegram_Logmel_Cnn14.load_state_dict = lambda self, _: seed_weights(self)
+        torch_load = torch.load  # which the adapters need
+        torch.load = lambda path, **options: (
+            {"model": None} if path == encoder._DEFAULT_CKPT else torch_load(path, **options)
+        )
+        return types.SimpleNamespace(name="panns_wglm", num_features=2048, folder="embedding")
     if TOOL == "kadtk":
         models.download_file = lambda *_: None
         torch.load = lambda *_, **__: {"model": None}
@@ -247,7 +257,7 @@ def scores():
         "kadtk": {"kad": ["--device", "cpu"], "fad": ["--fad", "--device", "cpu"]},
         "fadtk": {"fad": []},
         "otadtk": {
-            "otad": ["--variant", "raw", "--epsilon", "20"],
+            "otad": [] if SEEDED else ["--variant", "raw", "--epsilon", "20"],
             "fad": ["--fad"],
             "kad": ["--kad"],
         },
@@ -259,7 +269,9 @@ def exact_fad():
     """The FAD of the frames that the tool has cached, in float64: its own root is of float32."""
     sides = []
     for folder in (REFERENCE, EVALUATED):
-        files = sorted((Path(folder) / "embeddings" / MODEL.name).glob("*.npy"))
+        files = sorted(
+            (Path(folder) / getattr(MODEL, "folder", "embeddings") / MODEL.name).glob("*.npy")
+        )
         found = np.concatenate([np.load(f).reshape(-1, MODEL.num_features) for f in files])
         sides.append(found.astype(np.float64))
     means = [side.mean(axis=0) for side in sides]

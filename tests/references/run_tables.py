@@ -2,14 +2,15 @@
 
     python tests/references/run_tables.py FOLDER_OF_THE_TOOL TOOL OUTPUT.json [BLOCKS]
 
-TOOL is audioldm_eval, av_bench, av_bench_passt or stable_audio_passt. PaSST has one of its twelve
-blocks, or so many as BLOCKS says: a test can afford one.
+TOOL is audioldm_eval, av_bench, av_bench_passt, stable_audio_passt or stable_audio_clap. PaSST and the
+text half of CLAP have one of their twelve blocks, or so many as BLOCKS says: a test can afford one.
 
 The tool's own code reads the audio, runs the networks and computes the metrics. Replaced is only
 what cannot be had everywhere: the weights are seeded, files are decoded by soundfile, and imported
 packages that this needs nothing of are empty. torchaudio, torchlibrosa, torchvggish 0.2, hear21passt
-0.0.26, librosa and pyloudnorm must be there. FD in 2048 dimensions takes minutes, so it comes last
-and the file is written before it.
+0.0.26, laion_clap 1.1.7, transformers, librosa and pyloudnorm must be there. CLAP draws windows of
+long clips at random: it gets the middle one each time, with ``spread`` also ten others. FD in 2048
+dimensions takes minutes, so it comes last and the file is written before it.
 """
 
 import json
@@ -31,7 +32,7 @@ sys.path[:0] = [
     str(Path(sys.argv[1]).resolve()),
 ]
 from seeded import state  # noqa: E402
-from table_clips import write_clips  # noqa: E402
+from table_clips import CAPTIONS, write_captioned_clips, write_clips, write_tokenizer  # noqa: E402
 
 TOOL, OUTPUT = sys.argv[2], Path(sys.argv[3]).resolve()
 BLOCKS = int(sys.argv[4]) if len(sys.argv) > 4 else 1
@@ -222,10 +223,65 @@ def stable_audio_passt(reference, evaluated):
         note(kl_passt=tool.passt_kld(names, str(evaluated), ref_path=str(reference)))
 
 
+def stable_audio_clap(_, evaluated):
+    """The tool's CLAP score with seeded weights in the format of its checkpoint."""
+    vision = ("torchvision.datasets", "torchvision.ops", "torchvision.ops.misc")
+    for name in ("horovod", "wget", "webdataset", "braceexpand", "ftfy", *vision):
+        sys.modules.setdefault(name, mock.MagicMock())
+    empty = {name: sys.modules.pop(name) for name in list(sys.modules) if "torchvision" in name}
+    import transformers
+    from transformers import RobertaModel, RobertaTokenizer
+
+    sys.modules.update(empty)
+    import torchvision.transforms
+
+    # as torchvision 0.16 does it, which the tool pins
+    torchvision.transforms.Resize = lambda size: (
+        lambda mel: torch.nn.functional.interpolate(
+            mel[None], tuple(size), mode="bilinear", align_corners=False
+        )[0]
+    )
+    base = {"vocab_size": 50_265, "max_position_embeddings": 514, "type_vocab_size": 1}
+    configuration = transformers.RobertaConfig(
+        **base, layer_norm_eps=1e-5, num_hidden_layers=BLOCKS
+    )
+    tokenizer = RobertaTokenizer.from_pretrained(write_tokenizer(Path("tokenizer")))
+    RobertaModel.from_pretrained = lambda _: RobertaModel(configuration)
+    RobertaTokenizer.from_pretrained = lambda _: tokenizer
+    import laion_clap
+
+    module = laion_clap.CLAP_Module
+    laion_clap.CLAP_Module = lambda **options: module(**{**options, "device": "cpu"})
+    own = module(enable_fusion=True, device="cpu").model.state_dict()
+    kept = ("attn_mask", "position_ids", "token_type_ids")
+    shapes = {n: tuple(v.shape) for n, v in own.items() if not n.endswith(kept)}
+    tensors = {n: torch.from_numpy(np.asarray(v)) for n, v in state(shapes).items()}
+    tensors |= {n: v for n, v in own.items() if n not in tensors}
+    tensors["text_branch.embeddings.position_ids"] = torch.arange(514)[None]
+    Path("load/clap_score").mkdir(parents=True)
+    checkpoint = {"epoch": 1, "state_dict": {f"module.{n}": v for n, v in tensors.items()}}
+    torch.save(checkpoint, "load/clap_score/630k-audioset-fusion-best.pt")
+    import src.clap_score as tool
+
+    captions = {f"{k:02d}": caption for k, caption in enumerate(CAPTIONS)}
+    choose = np.random.choice
+    with mock.patch("numpy.random.choice", lambda places: places[len(places) // 2]):
+        note(clap=tool.clap_score(captions, str(evaluated)))
+        for name, caption in captions.items():
+            note(**{f"clap {name}": tool.clap_score({name: caption}, str(evaluated))})
+    if "spread" in sys.argv:
+        np.random.choice = choose
+        drawn = [float(tool.clap_score(captions, str(evaluated))) for _ in range(10)]
+        print("drawn at random:", min(drawn), max(drawn))
+
+
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as work:
         os.environ["HOME"] = work
         few = TOOL == "stable_audio_passt"
-        clips = write_clips(Path(work) / "clips", few=few)
+        if TOOL == "stable_audio_clap":
+            clips = write_captioned_clips(Path(work) / "clips")[:2]
+        else:
+            clips = write_clips(Path(work) / "clips", few=few)
         os.chdir(work)
         globals()[TOOL](*clips)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import json
 import pickle
 import re
@@ -13,9 +15,11 @@ from typing import TYPE_CHECKING
 import jsonschema
 import numpy as np
 import pytest
+import soundfile
 
 from otadtk import FAD, OTAD, Comparison, Evaluation, OTADDiagnostics, UsageError, compare, evaluate
 from otadtk.documents.schema import document_schema
+from otadtk.loggers.content import content_of
 from otadtk.metrics.shown import Score
 from otadtk.report.notebook import views
 from tests.report.conftest import NASTY, NASTY_IMAGE, Scored
@@ -91,6 +95,27 @@ def test_the_worst_clips_with_players(judged: OTADDiagnostics) -> None:
     worst = [file.stem for file, _ in judged.top_k(views.SHOWN)]
     cells = re.findall(r'<td class="name">([^<]*)</td>', shown)
     assert [Path(cell).stem for cell in cells if "#" in cell] == [w for w in worst if "#" in w]
+
+
+def test_players_play_what_is_heard(tmp_path: Path) -> None:
+    """Not the whole clips as loud as they are, if something else was chosen."""
+    rng = np.random.default_rng(6)
+    for name in ("ref", "gen"):
+        (tmp_path / name).mkdir()
+        for k in range(3):
+            samples = 0.05 * rng.uniform(-1, 1, (16_000, 2))
+            samples[:, 1] = 0.0
+            soundfile.write(tmp_path / name / f"{k}.wav", samples, 16_000)
+    sets, chosen = (tmp_path / "ref", tmp_path / "gen"), {"cache_dir": tmp_path, "epsilon": 9.0}
+    metric = OTAD("logmel", duration=0.25, normalise="peak", channels="left", **chosen)
+    found = evaluate(metric, *sets)
+    shown = found._repr_html_()
+    sounds = re.findall(r"data:audio/ogg;base64,([^\"]+)", shown)
+    played = [soundfile.read(io.BytesIO(base64.b64decode(sound)))[0] for sound in sounds]
+    played += [clip.sound.samples for clip in content_of(found).worst]
+    assert len(played) == 9
+    assert {len(samples) for samples in played} == {4_000}
+    assert all(np.abs(samples).max() > 0.5 for samples in played)  # 0.025 as they are
 
 
 def test_sounds_have_a_budget(judged: OTADDiagnostics, monkeypatch: pytest.MonkeyPatch) -> None:

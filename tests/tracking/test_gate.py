@@ -19,6 +19,7 @@ from otadtk.errors import UsageError
 from otadtk.evaluation.compare import compare
 from otadtk.tracking.gate import decide
 from otadtk.tracking.record import Record
+from otadtk.tracking.summary import markdown
 
 EPSILON = ("--epsilon", "3")
 
@@ -71,9 +72,10 @@ def test_a_set_that_is_not_worse(sets: Path, capsys: pytest.CaptureFixture[str])
         found = decide(record("run.json"), record("new.json"), paired=paired)
         together = compare(metric, reference, {"base": base, "same": same}, paired=paired)
         expected = together.differences["same", "base"]
-        for name in ("value", "low", "high", "probability"):
+        for name in ("value", "deviation", "probability"):
             mine, theirs = getattr(found.difference, name), getattr(expected, name)
             assert mine == pytest.approx(theirs, rel=1e-3, abs=1e-4)
+        assert found.difference.low < expected.low < expected.high < found.difference.high
     back = decide(record("new.json"), record("run.json"))  # what the gate writes is a baseline
     forth = decide(record("run.json"), record("new.json"))
     assert back.difference.value == -forth.difference.value
@@ -102,6 +104,28 @@ def test_a_set_that_is_worse(sets: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert decide(worse, base).sentence().startswith("better: ")
 
 
+def test_clips_may_be_farther_though_the_score_is_not(sets: Path) -> None:
+    base = record("run.json")
+    far = base.distances
+    assert far is not None
+    moved = dict(base.by_clip)
+    for name in list(moved)[:8]:
+        moved[name] = replace(moved[name], distance=float(far.max()) + 1.0)
+    found = decide(base, replace(base, by_clip=moved))
+    assert found.worse and not found.rise.score_rose
+    assert "more clips are far from the reference (p = 0.006; 0.0125 or less" in found.sentence()
+    assert "or more clips far from the reference" in markdown(found)
+    assert not decide(base, replace(base, by_clip=moved), max_rise=0.5).worse
+    unchanged = decide(base, base)
+    assert not unchanged.worse
+    assert "97.5 % interval of the rise" in unchanged.sentence()
+    # documents of earlier versions have no distances: then the score alone decides, as it did
+    earlier = {name: replace(clip, distance=None) for name, clip in base.by_clip.items()}
+    by_score = decide(replace(base, by_clip=earlier), replace(base, by_clip=moved))
+    assert by_score.rise.clips_p is None and not by_score.worse
+    assert "(95 % interval of the rise" in by_score.sentence()
+
+
 def test_higher_may_be_better(sets: Path) -> None:
     prdc = ("--metrics", "prdc")
     run(score_main, "given", "ref.npz", "base.npz", *prdc, "--ci", "--json", "prdc.json", "-q")
@@ -127,7 +151,7 @@ def test_bad_input(sets: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (("same.npz", "--baseline", "damaged.json"), "damaged.json is damaged", 2),
         (("same.npz", "--baseline", "none.npz"), "none.npz", 3),
         (("same.npz", "--epsilon", 2), "epsilon: 3.0 there, 2.0 here", 2),
-        (("same.npz", "--metrics", "otad,fad"), "one metric, not by otad, fad", 2),
+        (("same.npz", "--metrics", "otad,fad"), "one metric, not otad, fad", 2),
         (("same.npz", "--fad"), "--epsilon belongs to OTAD", 2),
         (("same.npz", "--seed", 3), "drawn with --seed 0", 2),
         (("same.npz", "--junit", "run.json"), "would overwrite run.json", 2),
@@ -144,8 +168,12 @@ def test_bad_input(sets: Path, capsys: pytest.CaptureFixture[str]) -> None:
     base = record("run.json")
     with pytest.raises(UsageError, match="has 60 clips and this set 80"):
         decide(replace(base, clips=60), base)
-    with pytest.raises(UsageError, match="needs the same clip names"):
+    with pytest.raises(UsageError, match="needs the same clips"):
         decide(replace(base, by_clip={}), base, paired=True)
+    # pairs of manifests count before names
+    renamed = {f"x{name}": replace(clip, pair=name) for name, clip in base.by_clip.items()}
+    named = replace(base, by_clip={k: replace(c, pair=k) for k, c in base.by_clip.items()})
+    assert decide(named, replace(base, by_clip=renamed), paired=True).difference.deviation == 0.0
     with pytest.raises(SystemExit) as refused:
         gate("same.npz", "--max-rise", 1, "--significant")
     assert refused.value.code == 2

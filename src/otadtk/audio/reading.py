@@ -73,6 +73,12 @@ class Reading:
         """Whether this is how otadtk reads files by itself."""
         return self == Reading()
 
+    @property
+    def chosen(self) -> Reading:
+        """What users choose of it, without what one encoder or tool does besides."""
+        channels = "mean" if self.channels == "both" else self.channels
+        return Reading(channels, self.duration, self.crop, self.normalise)
+
     def describe(self) -> str:
         """The steps in words, for a fingerprint and for people."""
         steps = [_CHANNELS[self.channels]]

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from otadtk.cli.inputs.systems import in_order_of_pairs, suggest_pairs, systems_of
+from otadtk.cli.inputs.systems import in_order_of_pairs, named_pairs, suggest_pairs, systems_of
+from otadtk.cli.inputs.tracked import WORSE, check_baseline, rises_over_baseline
 from otadtk.cli.shared.audit import describe
 from otadtk.cli.shared.common_options import positive_int, seed_number
 from otadtk.cli.shared.designs import (
@@ -69,7 +70,7 @@ def _parser() -> argparse.ArgumentParser:
         "       %(prog)s --protocol NAME REF A B [C ...] [options]",
         description="Rank systems by their distance from a reference, with the difference of each "
         "to the next, its 95 % interval and the probability that the order is right.",
-        epilog=EXIT_CODES,
+        epilog=f"{EXIT_CODES};\n{WORSE} worse than the baseline (--fail-if-worse)",
     )
     parser.add_argument("inputs", nargs="+", metavar="INPUT", help="[MODEL] REF A B [C ...]")
     parser.add_argument("-m", "--models", metavar="LIST", help="several encoders, as yamnet,logmel")
@@ -89,6 +90,13 @@ def _parser() -> argparse.ArgumentParser:
         help="differences by R bootstrap replicates of all systems at once (default: "
         f"{DEFAULT_BOOTSTRAP}), instead of a jackknife",
     )
+    against = parser.add_argument_group("against one of the systems (as otadtk-gate)")
+    against.add_argument(
+        "--baseline",
+        metavar="SYSTEM",
+        help="say of every other system whether it is worse than this one beyond noise",
+    )
+    against.add_argument("--fail-if-worse", action="store_true", help=f"exit {WORSE} if one is")
     statistics = parser.add_argument_group("statistics of each system (every metric)")
     add_floor_options(statistics)
     parser.add_argument("--seed", type=seed_number, help="seed of all random draws (default: 0)")
@@ -98,12 +106,12 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _run(options: argparse.Namespace) -> None:
+def _run(options: argparse.Namespace) -> int:
     with chosen_engine(options) as engine:
-        _compare(options, engine)
+        return _compare(options, engine)
 
 
-def _compare(options: argparse.Namespace, engine: Engine) -> None:
+def _compare(options: argparse.Namespace, engine: Engine) -> int:
     from otadtk.evaluation.compare import compare
     from otadtk.evaluation.defaults import ENOUGH, PERMUTATIONS, has_quick_floor
     from otadtk.evaluation.evaluate import embed_once
@@ -118,6 +126,7 @@ def _compare(options: argparse.Namespace, engine: Engine) -> None:
             f"{options.bootstrap} is too few."
         )
     models, reference_path, systems, sources = _inputs(options)
+    check_baseline(options, models, list(systems))
     paths = [reference_path, *systems.values()]
     check_files(options, paths, tables=[options.groups])
     comparisons: list[Comparison] = []
@@ -127,6 +136,8 @@ def _compare(options: argparse.Namespace, engine: Engine) -> None:
     for metrics in _metrics_to_embed(options, protocol, models, paths, engine):
         references = embed_once(metrics, reference_path)
         sets = {name: embed_once(metrics, source) for name, source in sources.items()}
+        if not audits and not options.paired:
+            options.paired = named_pairs({name: found[0] for name, found in sets.items()})
         if options.paired:
             sets = in_order_of_pairs(sets)
         if not audits:  # the sets are audited with the first model
@@ -161,11 +172,15 @@ def _compare(options: argparse.Namespace, engine: Engine) -> None:
             comparisons.append(comparison)
     for note in dict.fromkeys(notes):
         logger.warning("%s", note)
+    rises = rises_over_baseline(options, comparisons[0])
+    code = WORSE if options.fail_if_worse and any(r.beyond_noise for r in rises.values()) else 0
     if options.json != "-":
         print_ranking(comparisons)
+        for name, rise in rises.items():
+            print(f"{name} against {options.baseline}: {rise.sentence()}")
     if options.json is None and options.report is None:
         suggest_after_comparison(options)
-        return
+        return code
     from otadtk.documents.document import comparison_document
     from otadtk.evaluation.run import ComparisonRun
 
@@ -176,6 +191,7 @@ def _compare(options: argparse.Namespace, engine: Engine) -> None:
     write_comparison(run, document, options)
     emit_json(document, options)
     suggest_after_comparison(options)
+    return code
 
 
 def _metrics_to_embed(

@@ -9,24 +9,22 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from otadtk.cli.inputs.tracked import (
+    WORSE,
+    add_reference,
+    add_tracked_options,
+    embed_reference,
+    one_metric,
+)
 from otadtk.cli.shared.audit import describe
-from otadtk.cli.shared.common_options import seed_number
 from otadtk.cli.shared.designs import choose_design
 from otadtk.cli.shared.engine_options import chosen_engine
 from otadtk.cli.shared.execute import EXIT_CODES, execute
 from otadtk.cli.shared.json_output import add_json_option, emit_json, json_file
-from otadtk.cli.shared.metric_options import (
-    add_metric_options,
-    check_metric_options,
-    check_source_options,
-    chosen_metrics,
-    make_metrics,
-)
 from otadtk.cli.shared.output_files import check_outputs
-from otadtk.cli.shared.scoring import add_input_options, provenance
+from otadtk.cli.shared.scoring import provenance
 from otadtk.errors import NotConvergedError, UsageError
 from otadtk.metrics.entry import not_negative
-from otadtk.metrics.registry import get_metric
 
 if TYPE_CHECKING:
     from otadtk.engine import Engine
@@ -34,9 +32,6 @@ if TYPE_CHECKING:
     from otadtk.tracking.scoring import Reference
 
 logger = logging.getLogger(__name__)
-
-WORSE = 6
-"""The exit code of a set that is worse beyond noise."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -52,8 +47,7 @@ def _parser() -> argparse.ArgumentParser:
         "is worse beyond noise.",
         epilog=f"{EXIT_CODES};\n{WORSE} worse than the baseline",
     )
-    parser.add_argument("model", help="an encoder of otadtk-list-models, or path/to/file.py:Class")
-    parser.add_argument("ref", type=Path, help="reference clips, the same as the baseline's")
+    add_reference(parser, "reference clips, the same as the baseline's")
     parser.add_argument("eval", type=Path, help="evaluated clips, as many as the baseline's")
     parser.add_argument(
         "--baseline",
@@ -66,7 +60,8 @@ def _parser() -> argparse.ArgumentParser:
     limit.add_argument(
         "--significant",
         action="store_true",
-        help="fail if the 95 %% interval of the rise is above 0 (default)",
+        help="fail if the interval of the rise is above 0, or if more clips are far from the "
+        "reference than chance allows (default)",
     )
     limit.add_argument(
         "--max-rise",
@@ -77,19 +72,16 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--paired",
         action="store_true",
-        help="clips of equal names in EVAL and the baseline belong together, as for the same prompts",
+        help="clips of equal names in EVAL and the baseline, or of one pair in their manifests, belong "
+        "together, as for the same prompts",
     )
     outputs = parser.add_argument_group("for a continuous integration")
     outputs.add_argument(
         "--markdown", type=Path, metavar="FILE", help="append a summary in Markdown"
     )
     outputs.add_argument("--junit", type=Path, metavar="XML", help="write the result as JUnit XML")
-    add_metric_options(parser)
-    parser.add_argument(
-        "--seed", type=seed_number, help="seed of all random draws (default: the baseline's)"
-    )
     add_json_option(parser)
-    add_input_options(parser)
+    add_tracked_options(parser, seed="the baseline's")
     return parser
 
 
@@ -99,25 +91,20 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _gate(options: argparse.Namespace, engine: Engine) -> int:
-    from otadtk.tracking.gate import decide, refuse_unlike
+    from otadtk.tracking.gate import belong_together, decide, refuse_unlike
     from otadtk.tracking.record import Record
-    from otadtk.tracking.scoring import Reference
     from otadtk.tracking.summary import junit, markdown
 
     started = time.monotonic()
-    check_metric_options(options)
-    chosen = chosen_metrics(options)
-    if len(chosen) > 1:
-        raise UsageError(f"A gate decides by one metric, not by {', '.join(chosen)}; name one.")
+    chosen = one_metric(options, "A gate decides by")
     check_outputs(
         {"--json": json_file(options), "--junit": options.junit, "--markdown": options.markdown},
         [options.ref, options.eval, options.baseline],
     )
-    check_source_options(options, [options.ref, options.eval])
-    baseline = _read_baseline(options, get_metric(chosen[0]).name)
-    sets = [options.ref, options.eval]
-    (metric,) = make_metrics(options, options.model, sets, engine)
-    reference = Reference(metric, options.ref, metric.embed(options.ref))
+    baseline = _read_baseline(options, chosen.name)
+    sets = [options.eval] if baseline is not None else [options.eval, options.baseline]
+    reference = embed_reference(options, sets, engine)
+    metric = reference.metric
     if baseline is not None:
         refuse_unlike(baseline, reference.embedded.content, reference.choices)
     else:
@@ -126,6 +113,8 @@ def _gate(options: argparse.Namespace, engine: Engine) -> int:
         baseline = Record.of(made, metric.name, str(options.baseline))
     document = _score(reference, options.eval, options)
     current = Record.of(document, metric.name, str(options.eval))
+    if current.pairs and not options.paired and belong_together(baseline, current):
+        logger.info("both manifests name the same pairs: --paired compares the clips by these")
     gate = decide(baseline, current, max_rise=options.max_rise, paired=options.paired)
     if options.json != "-":
         print(gate.sentence())

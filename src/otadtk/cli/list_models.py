@@ -79,8 +79,11 @@ def _run(options: argparse.Namespace) -> None:
 
 def _print_table(rows: Sequence[dict[str, Any]]) -> None:
     """A line for each encoder, of at most ``_WIDTH`` characters."""
-    columns = ("name", "dim", "rate", "licence", "commercial", "weights", "summary")
-    table = [columns, *([str(row[column]) for column in columns] for row in rows)]
+    columns = ("name", "dim", "rate", "licence", "commercial", "weights", "proof", "summary")
+    short = [
+        {**row, "proof": row["proof"].split(",")[0].removesuffix(" (--verify)")} for row in rows
+    ]
+    table = [columns, *([str(row[column]) for column in columns] for row in short)]
     widths = [max(len(line[i]) for line in table) for i in range(len(columns))]
     for line in table:
         cells = [f"{text:<{width}}" for text, width in zip(line, widths, strict=True)]

@@ -91,7 +91,8 @@ def _parser(*, protocol: bool = False) -> argparse.ArgumentParser:
         "ref",
         type=Path,
         help="reference clips: a folder or file of audio, a glob, @list.txt, a manifest "
-        "(.csv, .jsonl), a shard (.tar, .parquet), or embeddings (.npy, .npz, .parquet, .otadpack)",
+        "(.csv, .jsonl), a shard (.tar, .tar.gz, .parquet), or embeddings (.npy, .npz, .parquet, "
+        ".otadpack)",
     )
     parser.add_argument("eval", type=Path, help="evaluated clips, in the same forms")
     add_metric_options(parser)

@@ -10,20 +10,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from otadtk.cli.shared.common_options import positive_int, seed_number
+from otadtk.cli.inputs.tracked import (
+    add_reference,
+    add_tracked_options,
+    embed_reference,
+    one_metric,
+)
+from otadtk.cli.shared.common_options import positive_int
 from otadtk.cli.shared.designs import choose_design
 from otadtk.cli.shared.engine_options import chosen_engine
 from otadtk.cli.shared.execute import EXIT_CODES, execute
-from otadtk.cli.shared.metric_options import (
-    add_metric_options,
-    check_metric_options,
-    check_source_options,
-    chosen_metrics,
-    make_metrics,
-)
 from otadtk.cli.shared.output_files import check_output
 from otadtk.cli.shared.ranking_table import print_trend
-from otadtk.cli.shared.scoring import add_input_options, provenance
+from otadtk.cli.shared.scoring import provenance
 from otadtk.errors import AudioError, UsageError
 
 if TYPE_CHECKING:
@@ -52,8 +51,7 @@ def _parser() -> argparse.ArgumentParser:
         "second run embeds and solves only what is new.",
         epilog=EXIT_CODES,
     )
-    parser.add_argument("model", help="an encoder of otadtk-list-models, or path/to/file.py:Class")
-    parser.add_argument("ref", type=Path, help="reference clips")
+    add_reference(parser, "reference clips")
     parser.add_argument(
         "steps",
         nargs="+",
@@ -80,9 +78,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="S",
         help=f"seconds between two looks of --watch (default: {DEFAULT_EVERY})",
     )
-    add_metric_options(parser)
-    parser.add_argument("--seed", type=seed_number, help="seed of all random draws (default: 0)")
-    add_input_options(parser)
+    add_tracked_options(parser, seed="0")
     return parser
 
 
@@ -93,16 +89,13 @@ def _run(options: argparse.Namespace) -> None:
 
 def _trend(options: argparse.Namespace, engine: Engine) -> None:
     from otadtk.tracking.journal import Journal
-    from otadtk.tracking.scoring import Reference
 
     _check(options)
     found = _steps(options.steps)
     if not found and not options.watch:
         raise UsageError(f"No step matches {' '.join(options.steps)}.")
-    check_source_options(options, [options.ref, *found])
-    (metric,) = make_metrics(options, options.model, [options.ref, *found], engine)
-    reference = Reference(metric, options.ref, metric.embed(options.ref))
-    made = provenance(options, metric.device)
+    reference = embed_reference(options, found, engine)
+    made = provenance(options, reference.metric.device)
     journal = Journal(options.out / "steps", reference, made)
     records: dict[Path, Record] = {}
     if not options.watch:
@@ -117,10 +110,7 @@ def _trend(options: argparse.Namespace, engine: Engine) -> None:
 
 
 def _check(options: argparse.Namespace) -> None:
-    check_metric_options(options)
-    chosen = chosen_metrics(options)
-    if len(chosen) > 1:
-        raise UsageError(f"A trend shows one metric, not {', '.join(chosen)}; name one.")
+    one_metric(options, "A trend shows")
     if options.every is not None and not options.watch:
         raise UsageError("--every belongs to --watch; remove it or add --watch.")
     if options.watch and not any(map(_is_pattern, options.steps)):
@@ -196,7 +186,13 @@ def _write(records: dict[Path, Record], journal: Journal, options: argparse.Name
     unique = len(set(names)) == len(names)
     trend = in_order({p.name if unique else str(p): record for p, record in records.items()})
     print_trend(trend)
-    page = write_trend_page(trend, options.out / "trend.html", command=options.command_line)
+    page = write_trend_page(
+        trend,
+        options.out / "trend.html",
+        command=options.command_line,
+        reading=journal.reference.metric.spec.reading,
+        clips=journal.clips,
+    )
     logger.info(
         "%d step%s scored now, %d as before; %d clips embedded; the page is in %s",
         journal.solved,

@@ -16,9 +16,9 @@ from otadtk.distances.arrays import FloatArray
 from otadtk.distances.validate import as_points
 from otadtk.errors import UsageError
 
-_CHUNK = 4096
+_CHUNK = 1024
 """Rows that are centred in float64 at a time."""
-_BLOCK = 256
+_BLOCK = 64
 """Side of the blocks in which a triangle is mirrored."""
 
 

@@ -38,10 +38,11 @@ def as_points(points: ArrayLike | Tensor, name: str) -> Tensor:
         raise UsageError(f"{name} must hold real numbers, not {tensor.dtype}.")
     if tensor.dtype not in (torch.float32, torch.float64):
         tensor = tensor.to(torch.float32 if tensor.is_floating_point() else torch.float64)
-    bad = int((~torch.isfinite(tensor)).any(dim=1).sum())
-    if bad:
+    low, high = (float(extreme) for extreme in torch.aminmax(tensor))  # NaN, if there is one
+    largest = max(-low, high)
+    if not math.isfinite(largest):
+        bad = int((~torch.isfinite(tensor)).any(dim=1).sum())
         raise UsageError(f"{name} has NaN or infinite values in {bad} of {len(tensor)} samples.")
-    largest = float(tensor.abs().max())
     if largest > largest_value(tensor.shape[1]):
         raise UsageError(
             f"{name} has values up to {largest:.3g}, and float32 cannot hold their squares: divide "

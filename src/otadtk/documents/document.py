@@ -275,12 +275,15 @@ def _clips(diagnostics: OTADDiagnostics, dimensions: int) -> list[Json]:
     listed = set(np.argsort(-diagnostics.cj, kind="stable")[:room].tolist())
     flags = diagnostics.flags or [()] * len(diagnostics.files)
     judged = diagnostics.judgement.evaluated if diagnostics.judgement is not None else None
+    pairs = diagnostics.evidence.evaluated.column("pair") if diagnostics.evidence else ()
+    distances = None if judged is None else diagnostics.distances()  # both or none are quick
     return [
         {
             "file": os.fspath(file),
             "cj": float(diagnostics.cj[j]),
             "cost": float(diagnostics.cost[j]),
             "relative_cost": float(relative),
+            "distance": None if distances is None else float(distances[j]),
             **_verdict_columns(judged, j),
             "flags": list(flags[j]),
             "nearest": [
@@ -290,6 +293,7 @@ def _clips(diagnostics: OTADDiagnostics, dimensions: int) -> list[Json]:
             if j in listed
             else None,
             **_quality(diagnostics, j),
+            **({"pair": pairs[j]} if pairs else {}),
         }
         for j, (file, relative) in enumerate(
             zip(diagnostics.files, diagnostics.relative_cost, strict=True)

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import overload
 
 from otadtk.audio.find import list_audio
-from otadtk.audio.inputs import Clip, each_channel, find_clips
+from otadtk.audio.inputs import COMPRESSED, Clip, each_channel, find_clips
 from otadtk.embed.options import Source
-from otadtk.files.remote import absolute, as_path, url_of
+from otadtk.files.remote import absolute, as_path, is_remote, url_of
 
 
 class AudioFiles(Sequence[Path | Clip]):
@@ -50,3 +50,14 @@ class AudioFiles(Sequence[Path | Clip]):
     def as_named(self, index: int) -> Path:
         """The path as the user gave it."""
         return self.clips[index].name if self.clips else self._root / self._names[index]
+
+
+def check_source(source: Path, *, recursive: bool) -> None:
+    """An AudioError if a source is not there, or names no clips: before another one is embedded.
+
+    Folders, remote files and compressed shards, which take long to list, are only looked for.
+    """
+    if is_remote(source) or source.is_dir():
+        return
+    if not (source.is_file() and source.name.lower().endswith(COMPRESSED)):
+        AudioFiles(source, recursive=recursive)

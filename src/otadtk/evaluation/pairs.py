@@ -63,6 +63,17 @@ def pairs_by_name(reference: EmbeddingSet, evaluated: EmbeddingSet) -> Pairs:
     return Pairs(len(reference.files) + len(evaluated.files), found)
 
 
+def pairs_of_manifests(reference: EmbeddingSet, evaluated: EmbeddingSet) -> Pairs | None:
+    """The pairs by the column ``pair``, if it gives most clips of both sides one partner."""
+    known = reference.column("pair"), evaluated.column("pair")
+    named = [[key for key in side if key] for side in known]
+    if not all(named) or any(len(set(side)) < len(side) for side in named):
+        return None
+    found = pair_by_name(*known)
+    few = len(found) < _MOST * max(len(side) for side in known)
+    return None if few else Pairs(len(known[0]) + len(known[1]), found)
+
+
 def groups_of_manifests(reference: EmbeddingSet, evaluated: EmbeddingSet) -> Groups | None:
     """The groups by the column ``group``, if it names one for every clip of both sides."""
     groups = reference.column("group"), evaluated.column("group")

@@ -1,4 +1,4 @@
-"""Inserts tables and figures into a Markdown page, between markers that name the experiment.
+"""Inserts figures and folded tables into a Markdown page, between markers that name the experiment.
 
 <!-- results: rank-one -->
 … replaced …
@@ -16,6 +16,7 @@ from otadtk.experiments import EXPERIMENTS
 from otadtk.files.atomic import replacing
 
 _BLOCK = re.compile(r"<!-- results: (?P<name>[\w-]+) -->\n.*?<!-- end -->\n", re.DOTALL)
+_TABLE = re.compile(r"^\*\*(?P<caption>.+)\*\*\n\n(?P<rows>(?:\|.*\n)+)", re.MULTILINE)
 
 
 def refresh(page: Path, results: Path) -> list[str]:
@@ -44,8 +45,14 @@ def _block(name: str, page: Path, results: Path) -> str:
         for file in sorted(results.glob(f"{name}-*.svg"))
         if not any(file.stem.startswith(f"{other}-") for other in _longer(name))
     ]
-    parts = [tables.read_text(encoding="utf-8"), *figures]
+    parts = [*figures, _TABLE.sub(_folded, tables.read_text(encoding="utf-8"))]
     return f"<!-- results: {name} -->\n" + "\n".join(parts) + "<!-- end -->\n"
+
+
+def _folded(table: re.Match[str]) -> str:
+    """A table that opens by a click on its caption, on the site and where Markdown is shown."""
+    caption = table["caption"].replace("<", "&lt;")
+    return f'<details markdown="1">\n<summary>{caption}</summary>\n\n{table["rows"]}\n</details>\n'
 
 
 def _longer(name: str) -> list[str]:

@@ -70,7 +70,8 @@ def content_of(evaluation: Evaluation, *, worst: int = WORST) -> Content:
         if audit is None:
             continue
         try:
-            sound = read_sound(evaluation.evaluated.clip(j), audit.sample_rate)
+            reading = evaluation.metric.spec.reading
+            sound = read_sound(evaluation.evaluated.clip(j), audit.sample_rate, reading)
         except (AudioError, OSError):  # the file is gone
             continue
         name = readable(diagnostics.files[j].name)

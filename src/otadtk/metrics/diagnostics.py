@@ -21,7 +21,8 @@ from otadtk.files.atomic import replacing
 from otadtk.files.names import clips_by_name
 from otadtk.metrics.ground import GroundMetric
 from otadtk.metrics.shown import Shown
-from otadtk.metrics.verdicts import Groups, Judgement, judge, words
+from otadtk.metrics.verdicts import Groups, Judgement, judge, squares_between, words
+from otadtk.statistics.farther import reference_distances
 from otadtk.statistics.ranking import auroc, check_mask
 from otadtk.statistics.verdicts import DEFAULT_FDR, Verdicts
 
@@ -120,6 +121,19 @@ class OTADDiagnostics(Shown):
     def reference_costs(self) -> NDArray[np.float64]:
         """What each reference clip costs, mass 1/N each: high where no evaluated clip is like it."""
         return self._solved().reference_costs
+
+    def distances(self) -> NDArray[np.float64]:
+        """How far each evaluated clip is from the reference clips, whatever the other clips are.
+
+        The soft minimum of the squared distances, in the order of ``files``: of two sets that were
+        compared with one reference the clips can be compared by it.
+        """
+        if self.evidence is None:
+            raise UsageError("These diagnostics hold no embeddings, only costs: no distances.")
+        sides = (self.evidence.reference.vectors, self.evidence.evaluated.vectors)
+        points = np.concatenate([self.evidence.ground.adapt_vectors(side) for side in sides])
+        squares = squares_between(points.astype(np.float64))
+        return reference_distances(squares, *(len(side) for side in sides))
 
     def nearest(self, j: int, k: int = 5) -> list[NearestReference]:
         """The ``k`` reference clips that give clip ``j`` most of its mass, largest share first."""

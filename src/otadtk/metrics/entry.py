@@ -35,6 +35,8 @@ class Option:
     """From the text of the command line."""
     choices: tuple[str, ...] | None = None
     metavar: str | None = None
+    is_data: bool = False
+    """Whether it names files that are scored, as captions, and is no setting of the metric."""
 
     @property
     def flag(self) -> str:

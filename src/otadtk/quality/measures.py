@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from otadtk.audio.inputs import Clip
+    from otadtk.audio.reading import Reading
 
 SAMPLE_RATE = 16_000
 """All measures hear 16 kHz."""
@@ -42,9 +43,15 @@ def parse_measures(text: str) -> tuple[str, ...]:
 
 
 def rate_clips(
-    names: Sequence[str], clips: Sequence[Clip], device: torch.device
+    names: Sequence[str],
+    clips: Sequence[Clip],
+    device: torch.device,
+    reading: Reading | None = None,
 ) -> dict[str, list[float]]:
-    """The ratings of clips, column by column, each in the order of the clips."""
+    """The ratings of clips, column by column, each in the order of the clips.
+
+    Of ``reading`` the seconds, the loudness and the channels count that the user chose.
+    """
     import numpy as np
 
     from otadtk.audio.decode import AudioReader
@@ -52,10 +59,11 @@ def rate_clips(
 
     raters = {name: import_module(f"otadtk.quality.{name}").load(device) for name in names}
     columns: dict[str, list[float]] = {column: [] for name in names for column in MEASURES[name]}
+    chosen = reading.chosen if reading is not None else None
     for clip in clips:
         try:
             with opened(clip) as path:
-                reader = AudioReader(path, SAMPLE_RATE, excerpt=clip.excerpt)
+                reader = AudioReader(path, SAMPLE_RATE, chosen, clip.excerpt)
                 waveform = np.concatenate(list(reader))
         except AudioError as error:
             raise AudioError(f"{clip.name} has no speech quality: {error}.") from error

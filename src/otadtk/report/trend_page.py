@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from otadtk.audio.inputs.clip import Clip
+from otadtk.audio.inputs import Clip
+from otadtk.audio.reading import Reading
 from otadtk.errors import AudioError
 from otadtk.files.printable import readable
 from otadtk.report.clips.details import AUDIO_BUDGET, ClipDetails
@@ -53,11 +54,22 @@ class Chart:
         return list(steps[::-1][::every])
 
 
-def write_trend_page(trend: Trend, path: Path, *, command: str | None = None) -> Path:
-    """Write the page, with the sounds of the clips that got worse inside; gives its path."""
+def write_trend_page(
+    trend: Trend,
+    path: Path,
+    *,
+    command: str | None = None,
+    reading: Reading | None = None,
+    clips: Mapping[str, Clip] | None = None,
+) -> Path:
+    """Write the page, with the sounds of the clips that got worse inside; gives its path.
+
+    ``reading`` is what the encoder hears of each. ``clips`` are those that are no files of their own,
+    by their names.
+    """
     worse = trend.got_worse()[:CLIPS_SHOWN]
     change = trend.compared
-    details = _details(worse)
+    details = _details(worse, reading, clips or {})
     names = [readable(step.name) for step in (change.before, change.after)] if change else []
     text = render_template(
         "trend.html",
@@ -122,17 +134,19 @@ def _data(
     }
 
 
-def _details(worse: Sequence[ClipChange]) -> dict[str, ClipDetails]:
+def _details(
+    worse: Sequence[ClipChange], reading: Reading | None, clips: Mapping[str, Clip]
+) -> dict[str, ClipDetails]:
     """Picture and sound of the clips whose audio can be read, by key."""
     wanted = [
-        (f"{k}-{j}", Path(end.file))
+        (f"{k}-{j}", clips.get(end.file) or Clip.of_file(Path(end.file)))
         for j, clip in enumerate(worse)
         for k, end in enumerate((clip.before, clip.after))
     ]
 
-    def describe(clip: tuple[str, Path]) -> ClipDetails | None:
+    def describe(clip: tuple[str, Clip]) -> ClipDetails | None:
         try:
-            sound = read_sound(Clip.of_file(clip[1]), SAMPLE_RATE)
+            sound = read_sound(clip[1], SAMPLE_RATE, reading)
         except (AudioError, OSError):  # embeddings without audio, or a file that is gone
             return None
         vorbis = base64.b64encode(encode_vorbis(sound)).decode("ascii")

@@ -115,12 +115,14 @@ def bootstrap_difference(value: float, first: FloatArray, second: FloatArray) ->
     )
 
 
-def jackknife_difference(first: Interval, second: Interval, *, paired: bool = False) -> Difference:
+def jackknife_difference(
+    first: Interval, second: Interval, *, paired: bool = False, tail: float = TAIL
+) -> Difference:
     """How much larger the first score is than the second, for one and the same reference set.
 
     The difference is a score too: groups of clips that both scores share are left out of both at
     once. The probability takes the variance of a difference of 0, so that it is above 97.5 % where the
-    interval is below 0.
+    interval is below 0. ``tail`` is what the interval leaves out on each side.
     """
     if (first.groups, first.seed) != (second.groups, second.seed):
         raise UsageError("Only intervals of the same groups and seed can be compared.")
@@ -142,7 +144,7 @@ def jackknife_difference(first: Interval, second: Interval, *, paired: bool = Fa
     slope = slope_of_difference(
         variance_of(first.score, own), variance_of(second.score, other), estimate
     )
-    low, high = limits(value, estimate, slope, freedom)
+    low, high = limits(value, estimate, slope, freedom, tail)
     if_equal = estimate.variance_at(-value, slope) ** 0.5
     if if_equal > 0:
         from scipy.special import stdtr

@@ -190,16 +190,16 @@ def slope_of_difference(
 
 
 def limits(
-    score: float, estimate: JackknifeVariance, slope: float, freedom: int
+    score: float, estimate: JackknifeVariance, slope: float, freedom: int, tail: float = TAIL
 ) -> tuple[float, float]:
-    """The 95 % interval of the expected score: all θ with (S − θ)² ≤ t² V(θ).
+    """The interval of the expected score, 95 % by default: all θ with (S − θ)² ≤ t² V(θ).
 
     V(θ) = V + κ (θ − S), and V₂ at least: a score that is low by chance brings too small a variance
     with it, and S ± t √V would miss the expected score on that side. Without a slope it is S ± t √V.
     """
     from scipy.special import stdtrit  # slow to import, and floors need none of it
 
-    t = float(stdtrit(freedom, 1.0 - TAIL))
+    t = float(stdtrit(freedom, 1.0 - tail))
     shift, least = 0.5 * t * t * slope, t * math.sqrt(estimate.interactions)
     reach = math.sqrt(shift**2 + t * t * estimate.variance)
     return score - max(reach - shift, least), score + max(reach + shift, least)

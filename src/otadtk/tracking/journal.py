@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import os
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from otadtk import __version__
+from otadtk.audio.inputs import Clip
 from otadtk.documents.document import write_document
 from otadtk.documents.reading import read_document
 from otadtk.embed import EmbeddingSet
@@ -36,10 +38,13 @@ class Journal:
     """Steps that were scored now."""
     known: int = 0
     """Steps that were scored before."""
+    clips: dict[str, Clip] = field(default_factory=dict, repr=False)
+    """Those of all steps that are no files of their own, by their names."""
 
     def record(self, path: Path, evaluated: EmbeddingSet, design: Design | None) -> Record:
         """The record of a step: the one of an earlier run, if clips and settings are the same."""
         self.embedded += evaluated.encoded
+        self.clips |= {os.fspath(clip.name): clip for clip in evaluated.clips}
         found = self.find(path, evaluated.content)
         if found is not None:
             self.known += 1

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import Any
 
+import numpy as np
+
 from otadtk.errors import UsageError
 from otadtk.metrics.verdicts import BAD
 from otadtk.statistics.jackknife import Side, Without
-from otadtk.statistics.resampling import Interval
+from otadtk.statistics.resampling import FloatArray, Interval
 
 NO_PROTOCOL = "none"
 _NO_CHOICE = frozenset({"max_memory", "seed"})
@@ -25,6 +27,10 @@ class ClipRecord:
     cost: float
     bad: bool | None
     """Whether it is worse than chance allows; ``None`` without verdicts."""
+    distance: float | None = None
+    """From the reference, as other clips have no say in it; ``None`` without verdicts."""
+    pair: str = ""
+    """What it has in common with clips of other sets, by a manifest."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +121,19 @@ class Record:
             version=document["provenance"]["otadtk"],
         )
 
+    @property
+    def distances(self) -> FloatArray | None:
+        """Of the clips from the reference; ``None`` if they are not known."""
+        found = [clip.distance for clip in self.by_clip.values()]
+        known = [distance for distance in found if distance is not None]
+        return np.asarray(known) if known and len(known) == len(found) == self.clips else None
+
+    @property
+    def pairs(self) -> list[str]:
+        """What the clips have in common with those of other sets, if a manifest says it of all."""
+        found = [clip.pair for clip in self.by_clip.values()]
+        return found if all(found) else []
+
     def unlike(self, reference: str, choices: Mapping[str, str]) -> str | None:
         """The first thing in which a run differs and may not; ``None`` if both can be compared."""
         if self.reference != reference:
@@ -167,7 +186,11 @@ def _clips(clips: list[Mapping[str, Any]], folder: str) -> dict[str, ClipRecord]
     verdict = {None: None, BAD: True}
     return {
         _name(clip["file"], folder): ClipRecord(
-            clip["file"], clip["cost"], verdict.get(clip["verdict"], False)
+            clip["file"],
+            clip["cost"],
+            verdict.get(clip["verdict"], False),
+            clip.get("distance"),  # documents of earlier versions have none
+            clip.get("pair", ""),
         )
         for clip in clips
     }

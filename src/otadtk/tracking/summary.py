@@ -16,6 +16,11 @@ def markdown(gate: Gate) -> str:
     rise, limit = gate.difference, gate.max_rise
     paired = " of paired clips" if gate.paired else ""
     allowed = "" if limit is None else f" of more than {limit:g}"
+    also = (
+        ""
+        if gate.rise.clips_p is None or limit is not None
+        else ", or more clips far from the reference"
+    )
     sentence = gate.sentence()
     lines = [
         f"## otadtk: {'❌ worse than the baseline' if gate.worse else '✅ not worse'}",
@@ -26,9 +31,10 @@ def markdown(gate: Gate) -> str:
         "|---|---:|---:|---:|---:|---:|",
         _row("baseline", gate.baseline),
         _row("this run", gate.current),
-        f"| {gate.word}{paired} | | {rise.value:+.6f} | {rise.low:+.6f} to {rise.high:+.6f} | | |",
+        f"| {gate.word}{paired} ({gate.rise.interval_name}) | | {rise.value:+.6f} | "
+        f"{rise.low:+.6f} to {rise.high:+.6f} | | |",
         "",
-        f"Fails for a {gate.word}{allowed} beyond noise. With these numbers of clips a true "
+        f"Fails for a {gate.word}{allowed} beyond noise{also}. With these numbers of clips a true "
         f"{gate.word} of {gate.detectable:.6f} is found in about 80 % of runs.",
     ]
     found = gate.newly_bad()

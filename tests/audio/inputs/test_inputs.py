@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import io
 import json
+import lzma
 import tarfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,7 +21,8 @@ from pyarrow import parquet
 
 from otadtk.audio.decode import AudioReader
 from otadtk.audio.excerpt import Excerpt
-from otadtk.audio.inputs import Clip, find_clips, opened
+from otadtk.audio.inputs import Clip, compressed, find_clips, opened
+from otadtk.audio.inputs.compressed import unpacked
 from otadtk.audio.inputs.waveforms import waveform_clips
 from otadtk.embed import EmbeddingSet, LazyEncoder
 from otadtk.embed.store import EmbeddingStore
@@ -103,6 +107,49 @@ def memory() -> Iterator[Any]:
     system.store.clear()
     yield system
     system.store.clear()
+
+
+PACKERS = {"tar.gz": gzip, "tgz": gzip, "tar.bz2": bz2, "tar.xz": lzma}
+
+
+def test_compressed_shards(world: Path, memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same clips; one after the other they are unpacked once, and in any order rightly."""
+    store = world / "store"
+    plain = embedded("shard.tar", store)
+    whole = Path("shard.tar").read_bytes()
+    for ending, packer in PACKERS.items():
+        Path(f"a.{ending}").write_bytes(packer.compress(whole))
+        found = embedded(f"a.{ending}", store)
+        assert (found.digests, found.encoded) == (plain.digests, 0)
+        assert found.column("caption") == plain.column("caption")
+    memory.pipe_file("/a.tgz", Path("a.tgz").read_bytes())
+    # threads would share the place in a file in memory, which no other file system does
+    assert embedded("memory://a.tgz", store, workers=1).digests == plain.digests
+    Path("shards").mkdir()
+    Path("a.tar.gz").rename("shards/a.tar.gz")
+    for source in ("shards", "shards/*.tar.gz", "shards/*"):
+        assert embedded(source, store).digests == plain.digests
+    begun: list[Path] = []
+
+    def counted(path: Path) -> Any:
+        begun.append(path)
+        return unpacked(path)
+
+    monkeypatch.setattr(compressed, "unpacked", counted)
+    clips = find_clips(Path("a.tgz")) or []
+    read = [clip.member.read(clip.file) for clip in clips if clip.member is not None]
+    assert read == [Path(f"clips/00{k}.wav").read_bytes() for k in range(5)]
+    assert len(begun) == 1
+    again = [clips[k].member for k in (3, 1, 4)]
+    assert [one.read(clips[0].file) for one in again if one] == [read[3], read[1], read[4]]
+    assert len(begun) == 3
+    # what is cut off or damaged names the shard
+    packed = Path("a.tgz").read_bytes()
+    Path("a.tgz").write_bytes(packed[: len(packed) // 2])
+    with pytest.raises(AudioError, match=r"a\.tgz is damaged: Compressed file ended"):
+        clips[4].member.read(clips[4].file)  # type: ignore[union-attr]
+    with pytest.raises(AudioError, match=r"a\.tgz is damaged: Compressed file ended"):
+        find_clips(Path("a.tgz"))
 
 
 def test_behind_an_address(world: Path, memory: Any) -> None:
@@ -194,7 +241,10 @@ REFUSED = {
     "start is true": ("bad.jsonl", '{"file": "a", "start": true}\n', "'start' must be seconds"),
     "no such tar": ("nothing.tar", "", "nothing.tar cannot be read: No such file"),
     "no tar": ("bad.tar", "hello" * 200, "bad.tar is no whole tar file"),
-    "compressed": ("bad.tar.gz", "", "is compressed: unpack it"),
+    "no such tar.gz": ("nothing.tgz", "", "nothing.tgz cannot be read: No such file"),
+    "no tar.gz": ("bad.tar.gz", "hello" * 200, "bad.tar.gz cannot be read: Not a gzipped file"),
+    "no tar.xz": ("bad.tar.xz", "hello" * 200, "bad.tar.xz is damaged: Input format"),
+    "zstd": ("bad.tar.zst", "", "is packed with zstd: take .tar or .tar.gz"),
     "no Parquet": ("bad.parquet", "hello", "bad.parquet is not a"),
 }  # fmt: skip
 

@@ -36,6 +36,17 @@ CASES: dict[str, tuple[tuple[str, int], ...]] = {
         ("saw", 240_001),
         ("bassoon", 60_000),
     ),
+    # repeated; exact; a little longer, but no window more; long: three windows
+    "clap_fused": (
+        ("noise", 1_000),
+        ("voice", 240_000),
+        ("clicks", 300_001),
+        ("voice", 480_000),
+        ("silence", 240_000),
+        ("saw", 480_400),
+        ("noise", 481_000),
+        ("bassoon", 1_500_000),
+    ),
     "openl3": (
         ("noise", 20_000),
         ("voice", 76_800),

@@ -23,6 +23,7 @@ from seeded import clip  # noqa: E402
 RATES = {
     "encodec": 24_000,
     "clap": 48_000,
+    "clap_fused": 48_000,
     "openl3": 48_000,
     "panns": 32_000,
     "panns_wglm": 32_000,

@@ -10,6 +10,7 @@ import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 from unittest.mock import MagicMock
 
 import numpy as np
@@ -255,7 +256,34 @@ def clap(originals: Path) -> Original:
     return {**shapes, "text_projection.linear1.bias": (512,)}, embed
 
 
-def _laion_htsat(originals: Path) -> torch.nn.Module:
+def clap_fused(originals: Path) -> Original:
+    """The network of laion_clap; the images come from transformers, with the middle windows."""
+    from transformers import ClapFeatureExtractor
+
+    tower = _laion_htsat(originals, enable_fusion=True, fusion_type="aff_2d")
+    network = torch.nn.Module()
+    network.audio_branch = tower
+    network.audio_projection = torch.nn.Sequential(
+        torch.nn.Linear(768, 512), torch.nn.ReLU(), torch.nn.Linear(512, 512)
+    )
+    seed_weights(network, keep=("_extractor", "attn_mask"))
+    extract = ClapFeatureExtractor(frequency_min=50, frequency_max=14_000, truncation="fusion")
+
+    def embed(clip: np.ndarray) -> np.ndarray:
+        quantised = (np.clip(clip, -1.0, 1.0) * 32767.0).astype(np.int16)
+        wave = (quantised / 32767.0).astype(np.float32)
+        with mock.patch("numpy.random.choice", lambda places: places[len(places) // 2]):
+            inputs = extract(wave, sampling_rate=48_000, return_tensors="pt")
+        longer = torch.tensor([len(wave) >= 480_000 + 480])
+        seen = {"mel_fusion": inputs["input_features"], "longer": longer}
+        vector = network.audio_projection(tower(seen, device="cpu")["embedding"])
+        return torch.nn.functional.normalize(vector, dim=-1)[0].numpy()
+
+    shapes = shapes_of(network)
+    return {n: s for n, s in shapes.items() if "attn_mask" not in n}, embed
+
+
+def _laion_htsat(originals: Path, **fusion: Any) -> torch.nn.Module:
     """The network of laion_clap, without the package around it, which wants much more."""
     folder = originals / "laion_clap" / "laion_clap" / "clap_module"
     package = types.ModuleType("clap_module")
@@ -265,7 +293,7 @@ def _laion_htsat(originals: Path) -> torch.nn.Module:
         sys.modules.setdefault(name, MagicMock())  # for training only
     htsat = importlib.import_module("clap_module.htsat")
     audio = json.loads((folder / "model_configs" / "HTSAT-tiny.json").read_text())["audio_cfg"]
-    return htsat.create_htsat_model(types.SimpleNamespace(**audio))
+    return htsat.create_htsat_model(types.SimpleNamespace(**audio), **fusion)
 
 
 def _laion_names(values: dict[str, Any]) -> dict[str, Any]:

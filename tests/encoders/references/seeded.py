@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 SEED = 4
+OTHER_WEIGHTS = {"openl3_env": "env "}
+"""What is put before the names of tensors, so that a network of the same shapes has others."""
 RECORDINGS = Path(__file__).parent / "recordings.npz"
 
 

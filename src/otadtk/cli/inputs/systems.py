@@ -51,13 +51,23 @@ def in_order_of_pairs(
     return ordered
 
 
+def named_pairs(sets: Mapping[str, EmbeddingSet]) -> bool:
+    """Whether manifests name the same pairs of all systems, each once; a line says so."""
+    keys = [side.column("pair") for side in sets.values()]
+    once = all(keys) and all(keys[0]) and len(set(keys[0])) == len(keys[0])
+    if not once or any(sorted(other) != sorted(keys[0]) for other in keys[1:]):
+        return False
+    logger.info("the manifests name %d pairs, so the systems are compared by pairs", len(keys[0]))
+    return True
+
+
 def suggest_pairs(sets: Mapping[str, EmbeddingSet]) -> None:
     """Say that --paired may fit, where all systems have clips of the same names."""
     from otadtk.metrics.reported.pairing import names_below
 
     if any(side.moments_only for side in sets.values()):
         return
-    names = [side.column("pair") or names_below(side.files) for side in sets.values()]
+    names = [names_below(side.files) for side in sets.values()]
     if all(sorted(other) == sorted(names[0]) for other in names[1:]) and len(names[0]) > 1:
         logger.info(
             "all systems have clips of the same %d names: if these belong together, as for the same "

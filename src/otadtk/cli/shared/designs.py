@@ -79,7 +79,7 @@ def choose_design(
     paired: str | None = None,
 ) -> tuple[Design | None, str]:
     """The design of the floor's permutations, and why it is not the free one or might not be."""
-    from otadtk.evaluation.pairs import noticed_twins, pairs_by_name
+    from otadtk.evaluation.pairs import noticed_twins, pairs_by_name, pairs_of_manifests
     from otadtk.statistics.designs import Strata
 
     if reference.moments_only or evaluated.moments_only:
@@ -91,8 +91,15 @@ def choose_design(
     if paired is not None:
         return _pairs_of_file(Path(paired), reference, evaluated), ""
     known = known_groups(groups, reference, evaluated) or _folders(reference, evaluated)
+    named = pairs_of_manifests(reference, evaluated)
     if known is not None:
-        return Strata((*known[0], *known[1])), ""
+        hint = "the manifests name pairs too: --paired uses these" if named is not None else ""
+        return Strata((*known[0], *known[1])), hint
+    if named is not None:
+        return named, (
+            f"the manifests pair {len(named.pairs)} clips: the floor swaps partners only; --paired "
+            f"adds their distance"
+        )
     twins = noticed_twins(reference, evaluated)
     if twins is not None:
         return twins, (

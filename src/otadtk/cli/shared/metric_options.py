@@ -114,11 +114,15 @@ def _owners() -> Mapping[str, Sequence[str]]:
 
 
 def check_source_options(options: argparse.Namespace, sets: Sequence[Path]) -> None:
-    """Refuse options of embedding if nothing is embedded."""
+    """Refuse sets that are not there, and options of embedding if nothing is embedded."""
+    from otadtk.embed.audio_files import check_source
     from otadtk.embed.formats.table import holds_embeddings
 
     why = "embeddings that are given"
-    if not all(holds_embeddings(path) for path in sets):
+    audio = [path for path in sets if not holds_embeddings(path)]
+    for path in audio:
+        check_source(path, recursive=options.recursive)
+    if audio:
         if options.import_cache is None:
             return
         why = f"--import-cache {options.import_cache}"

@@ -81,7 +81,8 @@ def used_protocol(protocol: Protocol, options: argparse.Namespace) -> UsedProtoc
     """What the record of the run says: a protocol that an option changed has another name."""
     from otadtk.evaluation.run import UsedProtocol
 
-    names = {option.name for _, metric in all_metrics() for option in metric.options}
+    known = [option for _, metric in all_metrics() for option in metric.options]
+    names = {option.name for option in known if not option.is_data}
     changed = tuple(flag_of(n) for n in sorted(names) if getattr(options, n, None) is not None)
     name = f"changed from {protocol.name}" if changed else protocol.name
     return UsedProtocol(name, protocol.version, protocol.tool, changed)

@@ -54,9 +54,9 @@ def with_quality(evaluation: Evaluation, options: argparse.Namespace) -> Evaluat
         if any(audit is None for audit in side.audits):
             raise UsageError("--quality needs audio on both sides, not embeddings.")
     measures = parse_measures(options.quality)
-    device = torch.device("cpu")
+    device, reading = torch.device("cpu"), evaluation.metric.spec.reading
     rated, reference = (
-        rate_clips(measures, [side.clip(i) for i in range(len(side.files))], device)
+        rate_clips(measures, [side.clip(i) for i in range(len(side.files))], device, reading)
         for side in (evaluation.evaluated, evaluation.reference)
     )
     if options.json != "-":

@@ -83,6 +83,15 @@ class Panels:
                 buffer = self.cost.tile_buffer(self.tiles) if buffer is None else buffer
                 yield rows, self._compute(rows, buffer)
 
+    def rows(self, chosen: Tensor) -> Tensor:
+        """C in the chosen rows, a fresh tensor: from the panel, if there is only one."""
+        assert not self._changes
+        assert not self._upper
+        if len(self.tiles) > 1:
+            return self.cost.restricted(chosen).tile(slice(0, len(chosen)))
+        ((_, panel),) = self.read()
+        return panel.index_select(0, chosen)
+
     def reduced(self, f: Tensor, g: Tensor) -> Iterator[tuple[slice, Tensor]]:
         """(rows, C − f ⊕ g), in pieces, in a buffer that the next one overwrites."""
         f, g = f.to(self.cost.dtype), g.to(self.cost.dtype)

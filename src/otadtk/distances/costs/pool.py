@@ -92,9 +92,12 @@ class PooledCost(Cost):
         """The same costs with the roles of the subsets exchanged."""
         return PooledCost(self._pool, self._columns, self._rows, self._block.T)
 
-    def restricted(self, rows: Tensor, columns: Tensor) -> PooledCost:
-        """The costs between the chosen points of both subsets."""
-        block = self._block.index_select(0, rows).index_select(1, columns)
+    def restricted(self, rows: Tensor, columns: Tensor | None = None) -> PooledCost:
+        """The costs between the chosen points of the first subset and those of the second, or all."""
+        block = self._block.index_select(0, rows)
+        if columns is None:
+            return PooledCost(self._pool, self._rows[rows], self._columns, block)
+        block = block.index_select(1, columns)
         return PooledCost(self._pool, self._rows[rows], self._columns[columns], block)
 
     def widened(self) -> PooledCost:

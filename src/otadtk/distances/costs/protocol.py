@@ -51,8 +51,8 @@ class Cost(ABC):
         """The same costs with rows and columns exchanged."""
 
     @abstractmethod
-    def restricted(self, rows: Tensor, columns: Tensor) -> Cost:
-        """The costs between the chosen rows and columns."""
+    def restricted(self, rows: Tensor, columns: Tensor | None = None) -> Cost:
+        """The costs between the chosen rows and columns, or all columns, which are not copied."""
 
     @abstractmethod
     def widened(self) -> Cost:

@@ -39,7 +39,9 @@ def self_reach(n: int) -> float:
 def choose_self(cost: Cost, epsilon: float, reach: float) -> Regime:
     """How to couple a cloud with itself: sharp if few costs are below ``reach``·ε."""
     n, _ = cost.shape
-    rows = torch.linspace(0, n - 1, min(n, 256), device=cost.device).long()
-    sample = cost.restricted(rows, torch.arange(n, device=cost.device))
-    near = sample.tile(slice(0, len(rows))) < reach * epsilon
-    return "sharp" if float(near.double().mean()) <= SPARSE_DENSITY else "smooth"
+    rows, columns = (
+        torch.linspace(0, n - 1, min(n, side), device=cost.device).long() for side in (256, 512)
+    )
+    near = cost.restricted(rows, columns).tile(slice(0, len(rows))) < reach * epsilon
+    density = int(near.count_nonzero()) / near.numel()
+    return "sharp" if density <= SPARSE_DENSITY else "smooth"

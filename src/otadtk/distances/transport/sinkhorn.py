@@ -81,7 +81,11 @@ def sinkhorn_divergence(
     report = progress or no_progress
     if epsilon_scale != "absolute":
         epsilon *= cost_scale(SquaredCost(x_, y_), a, b, epsilon_scale)
-    check_epsilon(epsilon, SquaredCost(x_, y_).largest(), entropic=divergence == "entropic")
+    cloud_x, cloud_y = merge_duplicates(x_, a), merge_duplicates(y_, b)
+    settings = (epsilon, tolerance, int(max_iterations), max_memory, report, backend)
+    coupler = _coupler(cloud_x, cloud_y, *settings)
+    between = coupler.cost(cloud_x, cloud_y)
+    check_epsilon(epsilon, between.largest(), entropic=divergence == "entropic")
     if compat is not None:
         _check_choice(compat, (COMPAT,), "compat")
         if weights_x is not None or weights_y is not None:
@@ -93,18 +97,17 @@ def sinkhorn_divergence(
         return assemble(
             xy, xx, yy, divergence, epsilon, epsilon_scale, started, held, compat, shares
         )
-    cloud_x, cloud_y = merge_duplicates(x_, a), merge_duplicates(y_, b)
-    settings = (epsilon, tolerance, int(max_iterations), max_memory, report, backend)
-    coupler = _coupler(cloud_x, cloud_y, *settings)
     same = _equal(cloud_x, cloud_y)
     known = None if same else reference_term
+    if not same:
+        xy = coupler.couple(cloud_x, cloud_y, "xy", between)
+    del between  # before the next costs take its place in memory
     if known is None:
         xx = coupler.couple(cloud_x, cloud_x, "xx")
     if same:
         xy = yy = xx
     else:
         yy = coupler.couple(cloud_y, cloud_y, "yy")
-        xy = coupler.couple(cloud_x, cloud_y, "xy")
     xx = known or _expand(xx, cloud_x, cloud_x, potentials)
     yy = _expand(yy, cloud_y, cloud_y, potentials)
     xy = _expand(xy, cloud_x, cloud_y, potentials)
@@ -124,9 +127,10 @@ def sinkhorn_coupling(
     cloud_x = merge_duplicates(x_, as_weights(None, len(x_), "weights_x"))
     cloud_y = merge_duplicates(y_, as_weights(None, len(y_), "weights_y"))
     settings = (check_positive(epsilon, "epsilon"), _TOLERANCE, _MAX_ITERATIONS, None, no_progress)
-    check_epsilon(settings[0], SquaredCost(x_, y_).largest(), entropic=False)
     coupler = _coupler(cloud_x, cloud_y, *settings)
-    return _expand(coupler.couple(cloud_x, cloud_y, "xy"), cloud_x, cloud_y, False)
+    cost = coupler.cost(cloud_x, cloud_y)
+    check_epsilon(coupler.epsilon, cost.largest(), entropic=False)
+    return _expand(coupler.couple(cloud_x, cloud_y, "xy", cost), cloud_x, cloud_y, False)
 
 
 def _coupler(

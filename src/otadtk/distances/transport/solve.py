@@ -60,10 +60,18 @@ class Coupler:
         self.max_iterations, self.budget = max_iterations, budget
         self.dtype, self.progress = dtype, progress
 
-    def couple(self, x: MergedCloud, y: MergedCloud, term: str) -> Coupling:
-        """The certified coupling of two clouds, or of one with itself (``x is y``)."""
-        cost = SquaredCost(x.points, y.points, self.dtype)
-        return self.couple_costs(cost, x.weights, y.weights, term)
+    def cost(self, x: MergedCloud, y: MergedCloud) -> SquaredCost:
+        """The costs between two clouds, as exact as this problem needs them."""
+        return SquaredCost(x.points, y.points, self.dtype)
+
+    def couple(
+        self, x: MergedCloud, y: MergedCloud, term: str, cost: Cost | None = None
+    ) -> Coupling:
+        """The certified coupling of two clouds, or of one with itself (``x is y``).
+
+        ``cost`` is ``cost(x, y)``, where the caller has it already.
+        """
+        return self.couple_costs(cost or self.cost(x, y), x.weights, y.weights, term)
 
     def couple_costs(self, cost: Cost, a: Tensor, b: Tensor, term: str) -> Coupling:
         """The same for given costs, with float64 weights on the CPU."""

@@ -75,12 +75,30 @@ def slaney_mel_matrix(
     mels = torch.linspace(mel(low_hz), mel(high_hz), bands + 2, dtype=torch.float64, device="cpu")
     above = knee_hz * torch.exp(octave * (mels - knee_mel))
     edges = torch.where(mels < knee_mel, mels * 200.0 / 3.0, above)
+    area = 2.0 / (edges[2:] - edges[:-2])
+    return (_triangles(edges, bins, sample_rate) * area).float()
+
+
+@lru_cache(maxsize=8)
+def htk_mel_triangles(
+    bands: int, bins: int, sample_rate: int, low_hz: float, high_hz: float
+) -> torch.Tensor:
+    """Triangular mel filters ``(bins, bands)`` of height 1 on HTK's scale, drawn on the hertz axis.
+
+    They are the default of torchaudio.
+    """
+    low, high = (1127.0 * math.log1p(hertz / 700.0) for hertz in (low_hz, high_hz))
+    mels = torch.linspace(low, high, bands + 2, dtype=torch.float64, device="cpu")
+    return _triangles(700.0 * torch.expm1(mels / 1127.0), bins, sample_rate).float()
+
+
+def _triangles(edges: torch.Tensor, bins: int, sample_rate: int) -> torch.Tensor:
+    """Triangles ``(bins, bands)`` of height 1 over hertz, each from an edge to the next but one."""
     left, centre, right = edges[:-2], edges[1:-1], edges[2:]
     hertz = torch.linspace(0.0, sample_rate / 2.0, bins, dtype=torch.float64, device="cpu")[:, None]
     rising = (hertz - left) / (centre - left)
     falling = (right - hertz) / (right - centre)
-    filters = torch.minimum(rising, falling).clamp_min(0.0) * (2.0 / (right - left))
-    return filters.float()
+    return torch.minimum(rising, falling).clamp_min(0.0)
 
 
 def power_spectrogram(waveforms: torch.Tensor, fft_length: int, hop: int) -> torch.Tensor:

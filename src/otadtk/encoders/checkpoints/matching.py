@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
 from torch import nn
 from torch.nn.utils import parametrize
@@ -52,13 +53,22 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
 def _unpickled(path: Path) -> Any:
     """The content of a pickled file, by torch's safe reader, or by ours if it is an old file."""
     try:
-        return torch.load(path, map_location="cpu", weights_only=True)
+        with torch.serialization.safe_globals(_numpy_scalars()):
+            return torch.load(path, map_location="cpu", weights_only=True)
     except pickle.UnpicklingError:
         from otadtk.encoders.checkpoints.legacy import is_legacy, read_legacy
 
         if not is_legacy(path):
             raise
         return read_legacy(path)
+
+
+def _numpy_scalars() -> list[Any]:
+    """What numbers of NumPy are made of, as in a count of epochs; NumPy 1 had other names."""
+    made = np.float64(0.0).__reduce__()[0]
+    names = ("numpy.core.multiarray.scalar", "numpy._core.multiarray.scalar")
+    kinds = [type(np.dtype(kind)) for kind in "?bhilqBHILQfd"]
+    return [*((made, name) for name in names), np.dtype, *dict.fromkeys(kinds)]
 
 
 def _first_line(error: Exception) -> str:

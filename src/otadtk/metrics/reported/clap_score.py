@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 from otadtk.audio.inputs import may_have_columns
 from otadtk.encoders import get_spec
 from otadtk.encoders.networks.clap import SPEC as CLAP_SPEC
+from otadtk.encoders.networks.clap import SPECS as CLAP_SPECS
 from otadtk.errors import UsageError
 from otadtk.metrics.base import AudioMetric, MetricOptions, PathLike
 from otadtk.metrics.entry import Measurement, Option, some_of
@@ -51,6 +52,14 @@ class ClapScore(AudioMetric):
             "caption of the manifest)",
             parse=Path,
             metavar="CSV",
+            is_data=True,
+        ),
+        Option(
+            "long_captions",
+            help="what happens to captions of more than 77 tokens: they are an error (refuse, the "
+            "default), or what is too long is left out (cut)",
+            default="refuse",
+            choices=("refuse", "cut"),
         ),
     )
     facts_schema: ClassVar[Mapping[str, Any]] = {
@@ -75,6 +84,7 @@ class ClapScore(AudioMetric):
         model: str = CLAP_SPEC.name,
         *,
         captions: PathLike | None = None,
+        long_captions: str = "refuse",
         **options: Unpack[MetricOptions],
     ) -> None:
         super().__init__(model, **options)
@@ -83,13 +93,23 @@ class ClapScore(AudioMetric):
         weights = options.get("weights")
         self._weights = Path(weights) if weights is not None else None
         self._table = Path(captions) if captions is not None else None
+        if long_captions not in ("refuse", "cut"):
+            raise UsageError(f"long_captions must be 'refuse' or 'cut', not {long_captions!r}.")
+        self._cut = long_captions == "cut"
 
     @classmethod
     def check_options(cls, given: Mapping[str, Any]) -> None:
         """Nothing can be scored without captions: of a table, or of the evaluated clips themselves."""
         sources = [given["eval"]] if "eval" in given else given.get("inputs", [])
         if "captions" not in given and not any(may_have_columns(Path(place)) for place in sources):
-            raise UsageError(NEEDS_CAPTIONS)
+            rest = " Or name the other results of the protocol: --results LIST."
+            raise UsageError(NEEDS_CAPTIONS + (rest if "protocol" in given else ""))
+
+    @property
+    def settings_record(self) -> dict[str, Any]:
+        """That long captions are cut, if they are."""
+        own = {"long_captions": "cut"} if self._cut else {}
+        return {**super().settings_record, **own}
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -101,7 +121,7 @@ class ClapScore(AudioMetric):
         """The text half of CLAP, loaded when the first caption needs it."""
         from otadtk.encoders.networks.clap.text import load_text
 
-        return load_text(self._weights)
+        return load_text(self.spec.name, self._weights)
 
     def distance(self, ref: Array, test: Array) -> float:
         """The mean cosine of the k-th caption's vector and the k-th clip's."""
@@ -124,7 +144,7 @@ class ClapScore(AudioMetric):
 
     def encode_captions(self, captions: Sequence[str]) -> Array:
         """The vectors of captions."""
-        return self.text.encode(captions).numpy()
+        return self.text.encode(captions, cut=self._cut).numpy()
 
     def compare_sets(self, reference: EmbeddingSet, evaluated: EmbeddingSet) -> float:
         """The mean over the evaluated clips."""
@@ -163,10 +183,11 @@ class ClapScore(AudioMetric):
 
     def _find_spec(self, model: str) -> EncoderSpec:
         spec = get_spec(model)
-        if spec.name != CLAP_SPEC.name:
+        known = [clap.name for clap in CLAP_SPECS]
+        if spec.name not in known:
             raise UsageError(
-                f"The CLAP score needs the encoder {CLAP_SPEC.name!r}, which knows captions; "
-                f"{spec.name!r} does not."
+                f"The CLAP score needs the encoder {' or '.join(map(repr, known))}, which knows "
+                f"captions; {spec.name!r} does not."
             )
         return spec
 

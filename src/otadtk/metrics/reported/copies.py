@@ -54,6 +54,7 @@ class Copies(AudioMetric):
             help="the clips that the system was trained on; the reference must be held out of them",
             parse=Path,
             metavar="DIR",
+            is_data=True,
         ),
     )
     facts_schema: ClassVar[Mapping[str, Any]] = {

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from otadtk.audio.reading import Reading
 from otadtk.embed import EmbeddingSet
 from otadtk.errors import AudioError, OtadtkError
 from otadtk.evaluation.compare import Comparison
@@ -83,7 +84,7 @@ def _clips(diagnostics: OTADDiagnostics) -> dict[str, Any]:
     order = np.argsort(-diagnostics.cj, kind="stable")[:SHOWN].tolist()
     judged = diagnostics.judgement.evaluated if diagnostics.judgement is not None else None
     evidence = diagnostics.evidence
-    sounds = _Sounds(SOUND_BUDGET)
+    sounds = _Sounds(SOUND_BUDGET, evidence.encoder.spec.reading if evidence is not None else None)
     names = shown_names(diagnostics.files, "evaluated")
     references = shown_names(diagnostics.reference_files, "reference")
     shares_of = diagnostics.transport.shares if diagnostics.transport is not None else None
@@ -122,8 +123,8 @@ def _clips(diagnostics: OTADDiagnostics) -> dict[str, Any]:
 class _Sounds:
     """Sounds as addresses with the sound inside, until the budget is spent."""
 
-    def __init__(self, budget: int) -> None:
-        self._left = budget
+    def __init__(self, budget: int, reading: Reading | None) -> None:
+        self._left, self._reading = budget, reading
 
     def of(self, clips: EmbeddingSet, index: int) -> str:
         """The sound of a clip; empty without audio, or if nothing is left."""
@@ -131,7 +132,7 @@ class _Sounds:
         if audit is None or self._left <= 0:
             return ""
         try:
-            sound = read_sound(clips.clip(index), audit.sample_rate)
+            sound = read_sound(clips.clip(index), audit.sample_rate, self._reading)
         except (AudioError, OSError):  # the file was deleted or changed
             return ""
         most = int(PLAYED_SECONDS * sound.sample_rate)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import torch
@@ -21,6 +21,10 @@ def wide_product(panel: Tensor, vectors: Tensor, wide: torch.dtype) -> Tensor:
     for start in range(TERMS, width, TERMS):
         total += panel[:, start : start + TERMS] @ vectors[start : start + TERMS]
     return total
+
+
+PIECE_ELEMENTS = 1 << 16
+"""Entries of a panel of which the logarithm and a wide copy are made at a time: 1.5 MB in all."""
 
 
 class PlanProducts(NamedTuple):
@@ -64,7 +68,7 @@ def plan_products(
     first = _Products(u[:, None], v[:, None], symmetric, dtype)
     second = _Products(u[:, None], v[:, None], symmetric, dtype, rows_only=True)
     columns_left = torch.zeros_like(v)
-    for part, panel in panels:
+    for part, panel in _pieces(panels, symmetric):
         plain.add(part, panel.to(u.dtype))
         if not symmetric:  # the rows of a panel are known by now
             left = a[part] / plain.rows[part, 0] - u[part]
@@ -85,6 +89,18 @@ def plan_products(
         rows_k2=second.rows[:, 0],
         columns_left=columns_left,
     )
+
+
+def _pieces(
+    panels: Iterable[tuple[slice, Tensor]], symmetric: bool
+) -> Iterator[tuple[slice, Tensor]]:
+    """The panels in lower ones, of which several functions fit the cache."""
+    for part, panel in panels:
+        step = max(1, PIECE_ELEMENTS // panel.shape[1])
+        for top in range(0, len(panel), step):
+            rows = slice(part.start + top, min(part.start + top + step, part.stop))
+            # of a symmetric kernel, what is left of the diagonal is known from above
+            yield rows, panel[top : top + step, top if symmetric else 0 :]
 
 
 class _Products:

@@ -24,6 +24,8 @@ from otadtk.distances.transport.dense.products import TERMS
 _EASY_STEPS, _HARD_STEPS = 30, 120
 _TOO_LARGE = 2.0**90
 """Entries of a vector from which on a product in float32 might overflow."""
+_ALL_LOST = 0.99
+"""The error of a plan without mass is 1."""
 _LOOSEST = 1e-9
 """Fraction of its mass by which a column counts as connected to the rest, at least."""
 
@@ -39,19 +41,24 @@ def solve_cross(
     """(u, v, sweeps) with diag(u) K diag(v) of marginals a exactly and b to the tolerance (L1)."""
     mixing, log_b = Anderson(), b.log()
     log_v, level = log_b, (log_b * b).sum()
-    best_error, stalled = float("inf"), 0
+    best_error, stalled, plain = float("inf"), 0, log_v
     for sweep in range(1, limit + 1):
         v = log_v.exp()
         u, column = kernel.sweep(a, v)  # u = a / K v
         residual = log_b - column.log() - log_v  # v ← b / Kᵀ u
         error = float((v * column - b).abs().sum())
         progress("xy", sweep, error)
+        lost = not math.isfinite(error) or (error > _ALL_LOST and not bool((u > 0).all()))
+        if lost and log_v is not plain:  # extrapolated beyond what exp can say
+            log_v, mixing = plain, Anderson()
+            continue
         # float32 products end at about 1e-7: stop when six sweeps bring nothing
         stalled = 0 if error < 0.9 * best_error else stalled + 1
         if error < best_error:
             best_error, best = error, (u, v)
         if error <= tolerance or (stalled >= 6 and best_error < 1e-5) or not math.isfinite(error):
             break
+        plain = log_v + residual
         log_v = mixing.step(log_v, residual)
         log_v = log_v - (log_v * b).sum() + level  # fix the free constant
     return best[0], best[1], sweep

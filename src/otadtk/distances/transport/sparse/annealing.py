@@ -30,14 +30,15 @@ def coarse_potentials(
     """(f, g) for all points of both clouds at a coarse ε, or the one given, in float64."""
     cost = panels.cost
     rows, columns = _sample(a), _sample(b)
-    sampled = cost.restricted(rows, columns)
     a_sample, b_sample = a[rows] / a[rows].sum(), b[columns] / b[columns].sum()
-    tile = sampled.tile(slice(0, len(rows)))
+    if len(columns) == len(b):
+        tile = panels.rows(rows)
+    else:
+        tile = cost.restricted(rows, columns).tile(slice(0, len(rows)))
     end = float(tile.mean()) / _FINEST if end is None else end
     f, g = _anneal(tile, a_sample, b_sample, end)
     if len(rows) < len(a) or len(columns) < len(b):
-        everyone = torch.arange(len(b), device=cost.device)
-        g = _soft_minimum(cost.restricted(rows, everyone), f, a_sample, end)
+        g = _soft_minimum(cost.restricted(rows), f, a_sample, end)
         f, g = _refine(panels, g, a, b, end)
     return f, g
 

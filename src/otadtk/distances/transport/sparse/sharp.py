@@ -179,7 +179,7 @@ def starting_pairs(panels: Panels, f: Tensor, g: Tensor) -> Support:
     cost = panels.cost
     n, m = cost.shape
     rows = torch.linspace(0, n - 1, min(n, 256), device=cost.device).long()
-    sample = cost.restricted(rows, torch.arange(m, device=cost.device)).tile(slice(0, len(rows)))
+    sample = panels.rows(rows)
     sample -= g.to(sample.dtype)
     sample -= f[rows, None].to(sample.dtype)
     reach = float(sample.kthvalue(min(_PAIRS_A_ROW, m), dim=1).values.median())

@@ -1,6 +1,8 @@
-"""The spec of clap: all that is known before its weights load."""
+"""The specs of clap and clap_fused: all that is known before their weights load."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from otadtk.encoders.spec import EncoderSpec
 from otadtk.weights import HuggingFaceFile, WeightFile
@@ -43,4 +45,29 @@ SPEC = EncoderSpec(
     unit_norm=True,
 )
 
-SPECS = (SPEC,)
+FUSED_SPEC = replace(
+    SPEC,
+    name="clap_fused",
+    summary="HTSAT, trained with captions (LAION, fused, 630k-audioset)",
+    loader="otadtk.encoders.networks.clap.fused:load",
+    preprocessing="clap_fused/1: soxr HQ, at least 20 ms, 16 bit, repeat and pad to 10 s; longer: shrunk "
+    "to 10 s, fused with three windows of 10 s in the middle of their thirds; parts of 5 minutes",
+    licence="CC0-1.0",
+    weights=(
+        WeightFile(
+            "630k-audioset-fusion-best.pt",
+            HuggingFaceFile(
+                "lukewys/laion_clap",
+                "b3708341862f581175dba5c356a4ebf74a9b6651",
+                "630k-audioset-fusion-best.pt",
+            ),
+            "revision:b3708341862f581175dba5c356a4ebf74a9b6651",
+        ),
+    ),
+    minimum_samples=960,
+    segment_samples=14_400_000,
+    frame_seconds=None,
+    published_scores="",
+)
+
+SPECS = (SPEC, FUSED_SPEC)

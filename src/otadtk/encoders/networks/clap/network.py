@@ -28,6 +28,7 @@ from otadtk.encoders.spec import Encoder, EncoderSpec, Encoding
 
 WINDOW_SAMPLES = 480_000
 _FFT, _HOP, _BANDS = 1024, 480, 64
+MEL_RANGE = 50.0, 14_000.0
 _IMAGE, _STRIPS, _PATCH = 256, 4, 4
 _DIM, _EMBEDDING = 96, 512
 _WINDOW = 8
@@ -135,24 +136,31 @@ class ClapNetwork(nn.Module):
 
     def forward(self, waveforms: torch.Tensor) -> torch.Tensor:
         """Vectors of unit length."""
-        x = self.patch_norm(self.patches(self.image(waveforms)).permute(0, 2, 3, 1))
+        filters = slaney_mel_matrix(_BANDS, _FFT // 2 + 1, 48_000, *MEL_RANGE)
+        return self.vectors(self.patches(self.image(log_mel(waveforms, filters))))
+
+    def vectors(self, patches: torch.Tensor) -> torch.Tensor:
+        """Vectors of unit length, from patches ``(n, 96, 64, 64)``."""
+        x = self.patch_norm(patches.permute(0, 2, 3, 1))
         for number, stage in enumerate(self.stages):
             x = stage(x)
             if number < len(self.mergings):
                 x = self.mergings[number](x)
         return functional.normalize(self.projection(self.norm(x).mean(dim=(1, 2))), dim=-1)
 
-    def image(self, waveforms: torch.Tensor) -> torch.Tensor:
-        """The spectrogram as four strips ``(n, 1, 256, 256)``, frequency downwards in each."""
-        filters = slaney_mel_matrix(_BANDS, _FFT // 2 + 1, 48_000, 50.0, 14_000.0)
-        power = power_spectrogram(waveforms, _FFT, _HOP)
-        log_mel = decibels(power @ filters.to(waveforms.device))
-        normed = self.band_norm(log_mel.transpose(1, 2)[..., None]).permute(0, 3, 2, 1)
+    def image(self, spectrogram: torch.Tensor) -> torch.Tensor:
+        """A spectrogram ``(n, frames, 64)`` as four strips ``(n, 1, 256, 256)``, frequency downwards."""
+        normed = self.band_norm(spectrogram.transpose(1, 2)[..., None]).permute(0, 3, 2, 1)
         stretched = functional.interpolate(
             normed, (_STRIPS * _IMAGE, _BANDS), mode="bicubic", align_corners=True
         )
         strips = stretched.view(-1, _STRIPS, _IMAGE, _BANDS)
         return strips.transpose(2, 3).reshape(-1, 1, _IMAGE, _IMAGE)
+
+
+def log_mel(waveforms: torch.Tensor, filters: torch.Tensor) -> torch.Tensor:
+    """Mel bands in decibels ``(n, frames, 64)``, a frame every 10 ms."""
+    return decibels(power_spectrogram(waveforms, _FFT, _HOP) @ filters.to(waveforms.device))
 
 
 class ClapEncoder(Encoder):
@@ -166,18 +174,23 @@ class ClapEncoder(Encoder):
     @torch.inference_mode()
     def encode_segments(self, segments: Sequence[torch.Tensor]) -> list[Encoding]:
         """One unit vector per segment."""
-        vectors = by_shape(self.network, [_repeated(s.to(self.device)) for s in segments])
+        heard = [repeated(quantised(s.to(self.device))) for s in segments]
+        vectors = by_shape(self.network, heard)
         return [
             Encoding(vector[None], torch.tensor([len(segment) / WINDOW_SAMPLES]))
             for vector, segment in zip(vectors, segments, strict=True)
         ]
 
 
-def _repeated(waveform: torch.Tensor) -> torch.Tensor:
-    """10 s of a waveform: rounded to 16 bits as in training, repeated whole, then zeros."""
-    rounded = (waveform.clamp(-1.0, 1.0) * 32767.0).trunc() / 32767.0
-    repeated = rounded.repeat(WINDOW_SAMPLES // len(rounded))
-    return functional.pad(repeated, (0, WINDOW_SAMPLES - len(repeated)))
+def quantised(waveform: torch.Tensor) -> torch.Tensor:
+    """A waveform in steps of 16 bits, as in training."""
+    return (waveform.clamp(-1.0, 1.0) * 32767.0).trunc() / 32767.0
+
+
+def repeated(waveform: torch.Tensor) -> torch.Tensor:
+    """10 s of a waveform of at most that length: repeated whole, then zeros."""
+    whole = waveform.repeat(WINDOW_SAMPLES // len(waveform))
+    return functional.pad(whole, (0, WINDOW_SAMPLES - len(whole)))
 
 
 def load(spec: EncoderSpec, device: torch.device, user_copy: Path | None = None) -> ClapEncoder:

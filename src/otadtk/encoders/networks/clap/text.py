@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,8 +20,9 @@ from torch.nn import functional
 
 from otadtk.encoders.blocks.attention import SelfAttention
 from otadtk.encoders.blocks.post_norm import DIM, HEADS, LAYERS, PostNormLayer
-from otadtk.encoders.checkpoints.matching import arrange, fill, on_meta, read_checkpoint
-from otadtk.encoders.networks.clap import SPEC
+from otadtk.encoders.checkpoints.matching import arrange, fill, on_meta, table_inside
+from otadtk.encoders.networks.clap import FUSED_SPEC, SPEC
+from otadtk.encoders.spec import EncoderSpec
 from otadtk.errors import UsageError
 from otadtk.weights import HuggingFaceFile, Tensors, WeightFile, load_converted
 
@@ -32,35 +34,67 @@ MOST_TOKENS = 77
 _WORDS, _POSITIONS, _EMBEDDING = 50_265, 514, 512
 _FIRST_POSITION = 2
 """RoBERTa counts positions from here: two are kept for padding."""
-_EPSILON = 1e-12
-_CHECKPOINT = SPEC.weights[0]
-_SOURCE = _CHECKPOINT.source
-assert isinstance(_SOURCE, HuggingFaceFile)
-TEXT_SPEC = replace(
-    SPEC,
-    name="clap_text",
-    weights=(
-        _CHECKPOINT,
-        WeightFile(
-            "tokenizer.json",
-            HuggingFaceFile(_SOURCE.repository, _SOURCE.revision, "tokenizer.json"),
-            f"revision:{_SOURCE.revision}",
-        ),
+
+
+@dataclass(frozen=True)
+class _Published:
+    """How the text half of a checkpoint is published."""
+
+    spec: EncoderSpec
+    """Named for the text half, with its two files: the checkpoint and the tokenizer."""
+    epsilon: float
+    """Of its layer norms."""
+    tower: str
+    projections: tuple[str, str]
+    inside: str | None
+    """The key under which the file keeps its tensors."""
+    left_out: tuple[str, ...]
+
+
+def _text_spec(spec: EncoderSpec) -> EncoderSpec:
+    """The spec of the text half of an encoder; both checkpoints have the tokenizer of RoBERTa."""
+    source = SPEC.weights[0].source
+    assert isinstance(source, HuggingFaceFile)
+    tokenizer = WeightFile(
+        "tokenizer.json",
+        HuggingFaceFile(source.repository, source.revision, "tokenizer.json"),
+        f"revision:{source.revision}",
+    )
+    return replace(spec, name=f"{spec.name}_text", weights=(*spec.weights, tokenizer))
+
+
+PUBLISHED = {
+    SPEC.name: _Published(
+        _text_spec(SPEC),
+        epsilon=1e-12,
+        tower="text_model",
+        projections=("text_projection.linear1", "text_projection.linear2"),
+        inside=None,
+        left_out=(r"audio_(model|projection)\..*",),
     ),
-)
+    FUSED_SPEC.name: _Published(
+        _text_spec(FUSED_SPEC),
+        epsilon=1e-5,
+        tower="text_branch",
+        projections=("text_projection.0", "text_projection.2"),
+        inside="state_dict",
+        left_out=(r"audio_(branch|projection|transform)\..*", r"text_transform\..*"),
+    ),
+}
+"""By the name of the encoder. transformers and laion_clap differ in their layer norms, too."""
 
 
 class ClapTextNetwork(nn.Module):
     """Tokens ``(n, t)`` of captions -> unit vectors ``(n, 512)``."""
 
-    def __init__(self) -> None:
+    def __init__(self, epsilon: float) -> None:
         super().__init__()
         self.words = nn.Embedding(_WORDS, DIM)
         self.positions = nn.Embedding(_POSITIONS, DIM)
         self.kinds = nn.Embedding(1, DIM)
-        self.norm = nn.LayerNorm(DIM, eps=_EPSILON)
+        self.norm = nn.LayerNorm(DIM, eps=epsilon)
         self.layers = nn.ModuleList(
-            PostNormLayer(SelfAttention(DIM, HEADS), 1.0, _EPSILON) for _ in range(LAYERS)
+            PostNormLayer(SelfAttention(DIM, HEADS), 1.0, epsilon) for _ in range(LAYERS)
         )
         self.pooler = nn.Linear(DIM, DIM)
         self.projection = nn.Sequential(
@@ -83,48 +117,59 @@ class ClapText:
         self._network, self._tokenizer = network, tokenizer
 
     @torch.inference_mode()
-    def encode(self, captions: Sequence[str]) -> torch.Tensor:
-        """Unit vectors ``(n, 512)``; a UsageError for a caption that is empty or too long."""
-        return torch.cat([self._network(self._tokens(caption)) for caption in captions])
+    def encode(self, captions: Sequence[str], *, cut: bool = False) -> torch.Tensor:
+        """Unit vectors ``(n, 512)``; a UsageError for a caption that is empty or too long.
 
-    def _tokens(self, caption: str) -> torch.Tensor:
+        With ``cut``, the tokens of a long caption that do not fit are left out.
+        """
+        return torch.cat([self._network(self._tokens(caption, cut)) for caption in captions])
+
+    def _tokens(self, caption: str, cut: bool) -> torch.Tensor:
         if not caption.strip():
             raise UsageError("A caption is empty.")
         numbers = self._tokenizer.encode(caption).ids
+        if len(numbers) > MOST_TOKENS and cut:
+            numbers = [*numbers[: MOST_TOKENS - 1], numbers[-1]]  # the last one marks the end
         if len(numbers) > MOST_TOKENS:
             raise UsageError(
                 f"A caption has {len(numbers)} tokens, and CLAP reads {MOST_TOKENS} at most: shorten "
-                f"{caption[:60]!r}…"
+                f"{caption[:60]!r}… or add --long-captions cut."
             )
         return torch.tensor([numbers])
 
 
-def load_text(user_copy: Path | None = None) -> ClapText:
-    """CLAP's text half with its published weights and tokenizer, on the CPU."""
+def load_text(model: str = SPEC.name, user_copy: Path | None = None) -> ClapText:
+    """The text half of a CLAP encoder with its published weights and tokenizer, on the CPU."""
     try:
         from tokenizers import Tokenizer
     except ImportError:
         raise UsageError(
             'Captions need tokenizers: pip install "otadtk-audio[captions]".'
         ) from None
-    tensors, texts = load_converted(TEXT_SPEC.name, TEXT_SPEC.weights, _convert, user_copy)
-    network = fill(TEXT_SPEC.name, on_meta(ClapTextNetwork), tensors)
+    published = PUBLISHED[model]
+    name = published.spec.name
+
+    def build() -> ClapTextNetwork:
+        return ClapTextNetwork(published.epsilon)
+
+    def convert(files: Mapping[str, Path]) -> tuple[Tensors, dict[str, str]]:
+        checkpoint, tokenizer = (files[file.name] for file in published.spec.weights)
+        tensors = arrange(
+            name,
+            table_inside(checkpoint, published.inside),
+            on_meta(build),
+            partial(_published_name, published),
+            (*published.left_out, r"logit_scale_[at]", r".*\.(position|token_type)_ids"),
+            {"^module\\.": ""},
+        )
+        return tensors, {"tokenizer": tokenizer.read_text(encoding="utf-8")}
+
+    tensors, texts = load_converted(name, published.spec.weights, convert, user_copy)
+    network = fill(name, on_meta(build), tensors)
     tokenizer = Tokenizer.from_str(texts["tokenizer"])
     tokenizer.no_padding()
     tokenizer.no_truncation()
     return ClapText(network, tokenizer)
-
-
-def _convert(files: Mapping[str, Path]) -> tuple[Tensors, dict[str, str]]:
-    published = read_checkpoint(files[_CHECKPOINT.name])
-    left_out = (
-        r"audio_(model|projection)\..*",
-        r"logit_scale_[at]",
-        r"text_model\.embeddings\.(position|token_type)_ids",
-    )
-    network = on_meta(ClapTextNetwork)
-    tensors = arrange(TEXT_SPEC.name, published, network, _published_name, left_out)
-    return tensors, {"tokenizer": files["tokenizer.json"].read_text(encoding="utf-8")}
 
 
 _OUTSIDE_LAYERS = {
@@ -143,15 +188,15 @@ _IN_LAYER = {
 }
 
 
-def _published_name(ours: str) -> str | Sequence[str]:
+def _published_name(published: _Published, ours: str) -> str | Sequence[str]:
     module, _, kind = ours.rpartition(".")
     if module in _OUTSIDE_LAYERS:
-        return f"text_model.{_OUTSIDE_LAYERS[module]}.{kind}"
+        return f"{published.tower}.{_OUTSIDE_LAYERS[module]}.{kind}"
     if module.startswith("projection."):
-        return f"text_projection.linear{1 if module.endswith('0') else 2}.{kind}"
+        return f"{published.projections[0 if module.endswith('0') else 1]}.{kind}"
     match = re.fullmatch(r"layers\.(\d+)\.(.+)", module)
     assert match is not None, ours
-    layer = f"text_model.encoder.layer.{match[1]}"
+    layer = f"{published.tower}.encoder.layer.{match[1]}"
     if match[2] == "attention.qkv":
         return [f"{layer}.attention.self.{part}.{kind}" for part in ("query", "key", "value")]
     return f"{layer}.{_IN_LAYER[match[2]]}.{kind}"

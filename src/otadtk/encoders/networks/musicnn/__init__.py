@@ -56,6 +56,7 @@ SPEC = EncoderSpec(
     shortest_tail_samples=PATCH_SAMPLES,
     frame_seconds=PATCH_SAMPLES / 16_000,
     compared_with_original=True,
+    layers=(("timbral", 408), ("temporal", 153), ("cnn1", 64), ("cnn2", 64), ("cnn3", 64)),
 )
 
 SPECS = (SPEC,)

@@ -8,7 +8,7 @@ dropped, as the package does; the clip vector is the mean.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import torch
@@ -20,7 +20,7 @@ from otadtk.encoders.blocks.frontend import frame, slaney_mel_matrix
 from otadtk.encoders.checkpoints.matching import arrange, fill, on_meta
 from otadtk.encoders.checkpoints.tensorflow_bundle import read_float_variables
 from otadtk.encoders.networks.musicnn import FRAME_SAMPLES, PATCH_FRAMES
-from otadtk.encoders.spec import Encoder, EncoderSpec, Encoding
+from otadtk.encoders.spec import Encoder, EncoderSpec, Encoding, LayeredEncoding
 from otadtk.weights import Tensors, load_converted
 
 _FFT, _BANDS, _NORM_EPSILON = 512, 96, 1e-3
@@ -50,27 +50,39 @@ class MusicnnNetwork(nn.Module):
 
     def forward(self, patches: torch.Tensor) -> torch.Tensor:
         """Embeddings of patches."""
+        return self._embedded(patches)[0]
+
+    def layered(self, patches: torch.Tensor) -> torch.Tensor:
+        """Embeddings, and behind each the mean and the mean square over time of every channel."""
+        embedding, activations = self._embedded(patches)
+        rows = torch.cat(activations, dim=1)
+        return torch.cat([embedding, rows.mean(dim=2), rows.square().mean(dim=2)], dim=1)
+
+    def _embedded(self, patches: torch.Tensor) -> tuple[torch.Tensor, list[torch.Tensor]]:
+        """Embeddings, and what each convolution sees ``(n, channels, time)``: it is not negative."""
         x = self.norms[0](patches[:, None])
-        front = [self._convolved(i, x).amax(dim=3) for i in range(len(_FRONT))]
+        seen = [self._convolved(i, x) for i in range(len(_FRONT))]
+        front = [self.norms[i + 1](y).amax(dim=3) for i, y in enumerate(seen)]
+        activations = [y.amax(dim=3) for y in seen]
         found = [torch.cat(front, dim=1)]  # (n, channels, time)
         for i in range(len(_FRONT), len(self.convolutions)):
             # the channels so far lie along the second axis of the kernel
-            y = self._convolved(i, found[-1].transpose(1, 2)[:, None]).squeeze(3)
+            y = self._convolved(i, found[-1].transpose(1, 2)[:, None])
+            activations.append(y.squeeze(3))
+            y = self.norms[i + 1](y).squeeze(3)
             found.append(y if len(found) == 1 else y + found[-1])
         features = torch.cat(found, dim=1)
         pooled = torch.stack([features.amax(dim=2), features.mean(dim=2)], dim=2).flatten(1)
         embedded = functional.relu(self.dense(self.pooled_norm(pooled)))
-        out: torch.Tensor = self.dense_norm(embedded)
-        return out
+        return self.dense_norm(embedded), activations
 
     def _convolved(self, index: int, x: torch.Tensor) -> torch.Tensor:
-        """Convolution, ReLU and batch norm, with zeros at both ends of the time."""
+        """Convolution and ReLU, with zeros at both ends of the time."""
         convolution = self.convolutions[index]
         assert isinstance(convolution, nn.Conv2d)
         missing = convolution.kernel_size[0] - 1
         x = functional.pad(x, (0, 0, missing // 2, missing - missing // 2))
-        out: torch.Tensor = self.norms[index + 1](functional.relu(convolution(x), inplace=True))
-        return out
+        return functional.relu(convolution(x), inplace=True)
 
 
 class MusicnnEncoder(Encoder):
@@ -83,10 +95,28 @@ class MusicnnEncoder(Encoder):
     @torch.inference_mode()
     def encode_segments(self, segments: Sequence[torch.Tensor]) -> list[Encoding]:
         """Embeddings of the whole patches of each segment."""
+        rows = self._by_patch(self.network, segments)
+        return [Encoding(frames, torch.ones(len(frames))) for frames in rows]
+
+    @torch.inference_mode()
+    def encode_layers(self, segments: Sequence[torch.Tensor]) -> list[LayeredEncoding]:
+        """The same with the moments of every channel of the convolutions, over the time of a patch."""
+        channels = _FRONT_CHANNELS + 3 * _MIDDLE
+        found = []
+        for rows in self._by_patch(self.network.layered, segments):
+            frames, means, squares = torch.split(rows, [_EMBEDDING, channels, channels], dim=1)
+            found.append(LayeredEncoding(Encoding(frames, torch.ones(len(frames))), means, squares))
+        return found
+
+    def _by_patch(
+        self,
+        network: Callable[[torch.Tensor], torch.Tensor],
+        segments: Sequence[torch.Tensor],
+    ) -> Sequence[torch.Tensor]:
+        """What the network says of the whole patches of each segment."""
         patches = [_patches(segment.to(self.device)) for segment in segments]
-        vectors = torch.stack(by_shape(self.network, list(torch.cat(patches))))
-        split = torch.split(vectors, [len(p) for p in patches])
-        return [Encoding(frames, torch.ones(len(frames))) for frames in split]
+        rows = torch.stack(by_shape(network, list(torch.cat(patches))))
+        return torch.split(rows, [len(p) for p in patches])
 
 
 def _patches(waveform: torch.Tensor) -> torch.Tensor:
