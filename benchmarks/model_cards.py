@@ -50,8 +50,8 @@ versions of every clip (single faults, chains of up to three, and the first kind
 `otadtk.audio.perturb`) at all strengths, against the clean clips, excerpts of them, and clean
 synthetic tones. γ says how much each family counts.
 
-Sets are compared with these weights. Single clips are judged (`verdict`) with others, in which faults
-count 33 times as much beside the blocks.
+Sets are compared with these weights. Verdicts on 100 clips and more use others, in which faults count 33
+times as much beside the blocks.
 
 The weights add up so that the default ε = 0.1 is the same share of a usual squared distance as with
 unit embeddings. The adapter takes the model `yamnet+layers+signal+texture+spectrum+fullband`. That

@@ -24,7 +24,7 @@ class Adapter(nn.Module, ABC):
         """g(z) for vectors ``(n, input_dim)``."""
 
     def for_clips(self) -> Adapter:
-        """The map by which single clips are judged: this one, unless it has another."""
+        """The map by which crowds of single clips are judged: this one, unless it has another."""
         return self
 
     def jacobian(self, z: Tensor) -> Tensor:

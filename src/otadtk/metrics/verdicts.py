@@ -1,7 +1,7 @@
 """Verdicts on single clips of two embedded sets, in the ground metric of a metric.
 
-The evaluated clips are judged by the reference, in the space that the metric has for single clips. The
-reference clips are judged by the evaluated ones, in the space in which sets are compared: those that
+The evaluated clips are judged by the reference. Where they can be a crowd, that is done in the space
+that the metric has for single clips. The reference clips are judged by the evaluated ones: those that
 nothing evaluated comes near are modes that a generator has dropped.
 """
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from otadtk.metrics.ground import GroundMetric
 from otadtk.statistics.conformal import IndexArray
-from otadtk.statistics.judging import LEAST_REFERENCE, Squares, judge_clips
+from otadtk.statistics.judging import LEAST_REFERENCE, Squares, crowds, judge_clips
 from otadtk.statistics.prices import FloatArray
 from otadtk.statistics.verdicts import DEFAULT_FDR, Verdicts
 
@@ -66,7 +66,8 @@ def judge(
         return judge_clips(squares, len(by), len(on), fdr=fdr, groups=of, seed=seed)
 
     ground = evidence.ground
-    return Judgement(verdicts(x, y, ground.for_clips, groups), verdicts(y, x, ground, swapped))
+    space = ground.for_clips if crowds(len(x), len(y), grouped=groups is not None) else ground
+    return Judgement(verdicts(x, y, space, groups), verdicts(y, x, ground, swapped))
 
 
 def squares_between(points: FloatArray) -> Squares:

@@ -74,7 +74,7 @@ def judge_clips(
     seen = [_hold_out(squares, half, kinds) for half in halves]
     spoilt = judge_all(seen, kinds[1], seed=seed)
     if swaps(n, m):
-        rivals = _swap(squares, kinds)
+        rivals = _swap(squares, kinds, contrast=crowds(n, m, grouped=groups is not None))
         counts = np.empty(m, dtype=np.int64)
         for group in rivals:
             counts[group.clips] = group.counts
@@ -88,6 +88,11 @@ def judge_clips(
 def swaps(n: int, m: int) -> bool:
     """Whether the sets are so small that every evaluated clip in turn joins the reference."""
     return n * m * (n + m) <= _SWAPPED_WORK
+
+
+def crowds(n: int, m: int, *, grouped: bool) -> bool:
+    """Whether it is asked where the m evaluated clips crowd."""
+    return swaps(n, m) and m >= _CROWD and not grouped
 
 
 def forecast_seconds(n: int, m: int) -> float:
@@ -105,13 +110,15 @@ def halve(kinds: Sequence[str], seed: Sequence[int]) -> tuple[IndexArray, IndexA
     return np.sort(order[0::2]), np.sort(order[1::2])
 
 
-def _swap(squares: Squares, kinds: tuple[Sequence[str], Sequence[str]]) -> tuple[Rivals, ...]:
+def _swap(
+    squares: Squares, kinds: tuple[Sequence[str], Sequence[str]], *, contrast: bool
+) -> tuple[Rivals, ...]:
     """The ranks of the clips of each kind in the reference of their kind."""
     n, (known, asked) = len(kinds[0]), (np.asarray(side, dtype=object) for side in kinds)
     pool = np.arange(n + len(asked))
     between = squares(pool, pool)
     found = swapped_prices(between, n)
-    if len(asked) >= _CROWD and len(set(asked)) == 1:
+    if contrast:
         found = found.plus(swapped_contrasts(between, n), _CONTRAST)
     return tuple(
         rank_in_bags(found, np.flatnonzero(known == kind), np.flatnonzero(asked == kind))
