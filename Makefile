@@ -88,7 +88,7 @@ bench: setup
 	$(BIN)/python benchmarks/solver.py "$(DATA)"
 	$(BIN)/python benchmarks/embedding.py "$(DATA)"
 	$(BIN)/python benchmarks/originals.py
-	$(BIN)/python benchmarks/encoders.py --write docs/reference/encoders.md
+	$(BIN)/python benchmarks/encoders.py --write docs/evidence/encoders.md
 	$(BIN)/python benchmarks/scale.py --write docs/how-to/scale.md
 
 RESULTS ?= docs/evidence/results

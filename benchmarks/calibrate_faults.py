@@ -153,7 +153,8 @@ def page() -> str:
 
 TEXT = """# Faults on one scale
 
-`otadtk.audio.faults` does to a clip what generators and their pipelines do: {kinds} kinds in
+This page lists the faults that otadtk can plant in a clip, to train and to test metrics.
+`otadtk.audio.faults` does what generators and their pipelines do to sound: {kinds} kinds in
 {families} families. Training draws from it, and validation holds out whole families.
 
 ```python

@@ -1,7 +1,7 @@
 """Measures every encoder: clips/s, speed against its original, and memory for a 10-minute file.
 
     python benchmarks/encoders.py [ENCODER ...] [--only speed,memory] [--turns 5] [--cores 1 2]
-        [--minutes 10] [--originals build/originals] [--write docs/reference/encoders.md]
+        [--minutes 10] [--originals build/originals] [--write docs/evidence/encoders.md]
 
 Weights are random (tests/encoders/references/seeded.py); they do not affect the time. An encoder and
 its original (downloaded by benchmarks/originals.py) run in two processes that alternate. Ours
@@ -154,7 +154,7 @@ def write(document: Path, kept: dict[str, dict[str, Any]], note: str) -> None:
     before, heading, _ = document.read_text(encoding="utf-8").partition(HEADING)
     assert heading, f"{document} has no {HEADING!r}"
     text = (
-        "Written by `python benchmarks/encoders.py --write docs/reference/encoders.md`, a part of `make "
+        "Written by `python benchmarks/encoders.py --write docs/evidence/encoders.md`, a part of `make "
         f"bench`: clips of {SECONDS} s, random weights. Ours runs in batches with a worker per core, the "
         "original one clip at a time with a thread per core; they alternate; medians of "
         f"{' or '.join(map(str, turns))} turns. One core: processor time; two cores: wall clock. "

@@ -17,6 +17,12 @@ from otadtk.adapter.manifest import KnownAdapter, known_adapters
 DOCS = Path(__file__).parent.parent / "docs" / "reference" / "adapters"
 EVIDENCE = DOCS.parents[1] / "evidence" / "adapters.md"
 
+FOR = {
+    "agnostic": "It repeats the first recipe of the paper.",
+    "native": "It repeats the second recipe of the paper.",
+    "artifact": "It names single clips with clipping, gaps and clicks.",
+    "perceptual": "It hears most families of faults and follows listeners.",
+}
 ABOUT = {
     "agnostic": """g(z) = z + f(z) (Section 4.1 of the paper), trained on triplets in equal parts from the four
 probes; it uses no coupling. The hinge is on squared distances, with a margin relative to the mean
@@ -135,6 +141,9 @@ def page(known: KnownAdapter, card: AdapterCard) -> str:
         tried = f"\n## What was tried\n\n{text}\n"
     default = "yes" if known.default else "no"
     return f"""# {known.encoder}/{known.variant}
+
+This card says what the variant `{known.variant}` of `{known.encoder}` is for, how it was made, and what was tried.
+{FOR[card.variant]}
 
 {ABOUT[card.variant]}
 

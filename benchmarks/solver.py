@@ -338,6 +338,7 @@ def write_report(output: Path, bench: Bench, found: dict) -> None:
     page = [
         "# Benchmarks of the solver",
         "",
+        "This page shows how exact, how fast and how lean the solver is, beside other tools. "
         f"Written by `make bench DATA={bench.options.data.name}`: {bench.options.threads} thread(s), "
         f"{CLOCKS[bench.options.clock]}, ε = {EPSILON}, {len(bench.embeddings):,} YAMNet patches, "
         "N = M. Every figure comes from a fresh process; the contestants alternate "

@@ -66,8 +66,13 @@ def nearness(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     broken = EntryPoint("broken", "no_such_module:Metric", registry.ENTRY_POINT_GROUP)
     no_metric = EntryPoint("text", "string:capwords", registry.ENTRY_POINT_GROUP)
     monkeypatch.setattr(registry, "entry_points", lambda group: [point, broken, no_metric])
-    registry.get_metric.cache_clear()
+    _forget()
     yield
+    _forget()
+
+
+def _forget() -> None:
+    registry.plug_ins.cache_clear()
     registry.get_metric.cache_clear()
 
 

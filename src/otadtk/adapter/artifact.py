@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from otadtk.adapter.network import Adapter
+from otadtk.adapter.network import Adapter, jacobians
 
 _BOUND = 5.0
 _OFFSET = 2.0
@@ -89,14 +89,11 @@ class ArtifactAdapter(Adapter):
         if self.unit_input:
             return super().log_volume(z)  # D is not diagonal then
         points = self._points(z).detach()
-        with torch.enable_grad():
-            inputs = points.clone().requires_grad_()
-            heard = self.fault_weight * functional.softplus(self.faults(inputs) + _OFFSET)
-            columns = [
-                torch.autograd.grad(column.sum(), inputs, retain_graph=True)[0]
-                for column in heard.unbind(dim=1)
-            ]
-        rows = torch.stack(columns, dim=1).double()
+
+        def heard(inputs: Tensor) -> Tensor:
+            return self.fault_weight * functional.softplus(self.faults(inputs) + _OFFSET)
+
+        rows = jacobians(heard, points).double()
         standard = (points[:, self.embedding_dim :] - self.mean) / self.spread
         slope = 1.0 - torch.tanh(standard / _BOUND).square()
         steep = self.feature_weight.abs() * slope.double() / self.spread.double().abs()

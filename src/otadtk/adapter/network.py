@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import cast
 
 import torch
@@ -11,7 +12,20 @@ from torch.nn import functional
 
 from otadtk.errors import UsageError
 
-_JACOBIANS_AT_ONCE = 8
+
+def jacobians(function: Callable[[Tensor], Tensor], points: Tensor) -> Tensor:
+    """∂f/∂z at each of (n, d) points, of which f maps each for itself: (n, outputs, d).
+
+    Copy k of a point gives row k of its matrix, so a point is one backward pass. ``torch.func`` takes a
+    second to import.
+    """
+    with torch.enable_grad():
+        found = []
+        for point in points.detach():
+            outputs = function(point[None]).shape[1]
+            copies = point.expand(outputs, -1).clone().requires_grad_()
+            found += torch.autograd.grad(function(copies).diagonal().sum(), copies)
+    return torch.stack(found)
 
 
 class Adapter(nn.Module, ABC):
@@ -25,10 +39,8 @@ class Adapter(nn.Module, ABC):
 
     def jacobian(self, z: Tensor) -> Tensor:
         """J = ∂g/∂z at each vector: ``(n, output, input_dim)``, or without n for one vector."""
-        points = self._points(z)
-        one = torch.func.jacrev(lambda point: self(point[None])[0])
-        found = torch.func.vmap(one, chunk_size=_JACOBIANS_AT_ONCE, randomness="different")(points)
-        return cast(Tensor, found if z.ndim == 2 else found[0])
+        found = jacobians(self, self._points(z))
+        return found if z.ndim == 2 else found[0]
 
     def pullback_metric(self, z: Tensor) -> Tensor:
         """M = JᵀJ (Prop. 1): ‖g(z+δ) − g(z)‖² = δᵀMδ + O(‖δ‖³).
@@ -112,14 +124,7 @@ class RiemannianAdapter(Adapter):
         if self.unit_input:
             return super().log_volume(z)  # J is not I + AB then
         points, outer = self._points(z), cast(nn.Linear, self.f_theta[4]).weight.double()
-
-        def inner(point: Tensor) -> Tensor:
-            return cast(Tensor, self.f_theta[:4](point[None])[0])
-
-        jacobians = torch.func.vmap(
-            torch.func.jacrev(inner), chunk_size=_JACOBIANS_AT_ONCE, randomness="different"
-        )(points)
-        small = jacobians.double() @ outer
+        small = jacobians(self.f_theta[:4], points).double() @ outer
         small = small + torch.eye(small.shape[-1], dtype=small.dtype, device=small.device)
         volume = torch.linalg.slogdet(small)[1].to(z.dtype)
         return cast(Tensor, volume if z.ndim == 2 else volume[0])

@@ -147,7 +147,7 @@ def _verify(names: Sequence[str]) -> None:
         if spec.classes:
             passed = _verify_labels(spec) and passed
         elif not spec.published_scores:
-            by_original = "compared with its original, see docs/reference/encoders.md"
+            by_original = "compared with its original, see docs/evidence/encoders.md"
             print(f"{spec.name}: {by_original if spec.compared_with_original else 'unverified'}")
         failed += [] if passed else [spec.name]
     if failed:

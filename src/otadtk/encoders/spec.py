@@ -61,7 +61,7 @@ class EncoderSpec:
     frame_seconds: float | None = None
     unit_norm: bool = False
     compared_with_original: bool = False
-    """Whether it was compared with its original under the published weights: docs/reference/encoders.md."""
+    """Whether it was compared with its original under the published weights: docs/evidence/encoders.md."""
     published_scores: str = ""
     """Its name among the scores that fadtk publishes, for ``otadtk-list-models --verify``."""
     reading: Reading = Reading()  # noqa: RUF009 - it is frozen

@@ -40,6 +40,7 @@ def metric_names() -> tuple[str, ...]:
     return (*BUILT_IN, *(name for name in plug_ins() if name not in BUILT_IN))
 
 
+@cache
 def plug_ins() -> dict[str, EntryPoint]:
     """Metrics that installed packages offer, by name; none of them is imported."""
     return {point.name: point for point in entry_points(group=ENTRY_POINT_GROUP)}

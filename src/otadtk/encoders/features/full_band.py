@@ -11,7 +11,6 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.fft import rfft
 
 VERSION = "fullband/1"
 RATE = 48_000
@@ -32,6 +31,8 @@ _QUIET = 1e-4
 
 def full_band_features(waveform: NDArray[np.float32], rate: int) -> NDArray[np.float32]:
     """The measurements ``(COUNT,)`` of a mono waveform, all of order one; 0 where nothing is there."""
+    from scipy.fft import rfft  # slow to import, and cached features need none of it
+
     sounding = np.flatnonzero(np.abs(waveform) > _SILENT)
     if len(sounding) < _SMALLEST:
         return np.zeros(COUNT, dtype=np.float32)

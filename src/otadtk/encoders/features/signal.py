@@ -11,8 +11,6 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.fft import irfft, next_fast_len, rfft
-from scipy.ndimage import maximum_filter1d, uniform_filter1d
 
 Floats = NDArray[np.float64]
 
@@ -108,6 +106,10 @@ def _flat_parts(x: Floats) -> list[float]:
 
 def _gaps(x: Floats, rate: int) -> list[float]:
     """How many gaps of 3 to 300 ms lie inside the sound per second, and their share of it."""
+    from scipy.ndimage import (
+        maximum_filter1d,  # slow to import, and cached features need none of it
+    )
+
     silent = np.abs(x) < 1.5e-4
     edges = np.flatnonzero(np.diff(np.concatenate([[0], silent.view(np.int8), [0]])))
     starts, stops = edges[::2], edges[1::2]
@@ -143,6 +145,8 @@ def _impulses(x: Floats, rate: int) -> list[float]:
 
 def _spectra(x: Floats, rate: int) -> tuple[Floats, Floats]:
     """Power spectra (frames × bins) of 32 ms every 16 ms, and the frequencies of the bins."""
+    from scipy.fft import rfft
+
     size, hop = int(_WINDOW * rate), int(_HOP * rate)
     padded = np.pad(x, (0, max(0, size + 3 * hop - len(x))))
     frames = np.lib.stride_tricks.sliding_window_view(padded, size)[::hop]
@@ -157,6 +161,8 @@ def _decibels(power: Floats) -> Floats:
 
 def _spectrum(spectra: Floats, frequencies: Floats, rate: int) -> list[float]:
     """The noise floor (quietest tenth of the frames), the shares of the bands, and the steepest edge."""
+    from scipy.ndimage import uniform_filter1d
+
     top = min(7500.0, 0.47 * rate)
     inside = (frequencies > 150) & (frequencies < top)
     mean = spectra.mean(axis=0)
@@ -195,6 +201,8 @@ def _spectrum(spectra: Floats, frequencies: Floats, rate: int) -> list[float]:
 
 def _repetition(x: Floats, rate: int, bands: Floats) -> list[float]:
     """How well the sound matches itself 50 to 700 ms later, as a waveform and as a spectrogram."""
+    from scipy.fft import irfft, next_fast_len, rfft
+
     shortest, longest = int(0.05 * rate), min(int(0.7 * rate), len(x) // 2)
     if longest <= shortest + 8:
         return [0.0, 0.0, 0.0]

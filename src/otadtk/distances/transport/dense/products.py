@@ -24,7 +24,7 @@ def wide_product(panel: Tensor, vectors: Tensor, wide: torch.dtype) -> Tensor:
 
 
 PIECE_ELEMENTS = 1 << 16
-"""Entries of a panel of which the logarithm and a wide copy are made at a time: 1.5 MB in all."""
+"""Entries of a panel of which the logarithm and a wide copy are made at a time: 1.3 MB in all."""
 
 
 class PlanProducts(NamedTuple):

@@ -7,8 +7,6 @@ quantisers cut holes into it or leave single peaks standing (musical noise).
 from __future__ import annotations
 
 import numpy as np
-from scipy.fft import irfft, next_fast_len, rfft
-from scipy.ndimage import median_filter, uniform_filter1d
 
 from otadtk.encoders.features.texture.spectrogram import Floats, Spectrogram
 
@@ -63,6 +61,8 @@ def _bands(s: Spectrogram) -> list[float]:
 
 def _lines(s: Spectrogram) -> list[float]:
     """How far single bins stand above their neighbours, in the mean and in the floor over time."""
+    from scipy.ndimage import median_filter
+
     level = s.decibels[s.loud]
     usable = slice(2, round(7650 * s.size / s.rate))
     found: list[float] = []
@@ -75,6 +75,9 @@ def _lines(s: Spectrogram) -> list[float]:
 
 def _combs(s: Spectrogram) -> list[float]:
     """Regular ripples of the spectrum: in its cepstrum, and as an echo of 3 to 150 ms."""
+    from scipy.fft import irfft, next_fast_len, rfft
+    from scipy.ndimage import uniform_filter1d
+
     mean: Floats = s.decibels[s.loud].mean(axis=0)
     ripple = mean - uniform_filter1d(mean, 25, mode="nearest")
     cepstrum = np.abs(irfft(ripple))[8 : round(0.0125 * s.rate)]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.fft import irfft, rfft
-from scipy.ndimage import uniform_filter1d
 
 from otadtk.encoders.features.texture.spectrogram import Floats, Spectrogram
 
@@ -27,6 +25,8 @@ def measure(s: Spectrogram) -> list[float]:
 
 def _harmonicity(s: Spectrogram) -> list[float]:
     """Quantiles over frames of the highest autocorrelation at a pitch of 70 to 1000 Hz."""
+    from scipy.fft import irfft, rfft
+
     window = np.hanning(s.size + 1)[:-1]
     own = irfft(np.abs(rfft(window)) ** 2)
     lags = slice(s.rate // 1000, round(0.0144 * s.rate))
@@ -39,6 +39,8 @@ def _harmonicity(s: Spectrogram) -> list[float]:
 
 def _modulation(s: Spectrogram) -> list[float]:
     """Power of the envelope of each band by modulation frequency, log10."""
+    from scipy.fft import rfft
+
     count = len(s.power)
     length = max(256, count)
     frequency = np.arange(length // 2 + 1) * s.rate / s.hop / length
@@ -66,6 +68,8 @@ def _decays(s: Spectrogram) -> list[float]:
 
 def _onsets(s: Spectrogram) -> list[float]:
     """The five sharpest onsets: their rise in 5 ms, what is heard before, how long they take."""
+    from scipy.ndimage import uniform_filter1d
+
     step = max(1, s.rate // 1000)
     bend = np.diff(s.waveform, prepend=s.waveform[:1])
     count = len(bend) // step
@@ -98,6 +102,8 @@ def _onsets(s: Spectrogram) -> list[float]:
 
 def _frozen(s: Spectrogram) -> list[float]:
     """Quantiles of the change of the spectrum in 32 ms: none while frames repeat."""
+    from scipy.ndimage import uniform_filter1d
+
     spectra = np.log(uniform_filter1d(s.power, 5, axis=1) + 1e-5)
     flux = np.abs(spectra[4:] - spectra[:-4]).mean(axis=1)
     both = s.loud[4:] & s.loud[:-4]

@@ -7,8 +7,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.fft import rfft
-from scipy.ndimage import uniform_filter
 
 Floats = NDArray[np.float32]
 Mask = NDArray[np.bool_]
@@ -33,6 +31,8 @@ class Spectrogram:
     @classmethod
     def of(cls, waveform: Floats, rate: int) -> Spectrogram:
         """The spectrogram of a waveform; a short one gets zeros behind it."""
+        from scipy.fft import rfft  # slow to import, and cached features need none of it
+
         size = 4 * round(_WINDOW_SECONDS * rate / 4)
         hop = size // 4
         missing = size + (_FEWEST_FRAMES - 1) * hop - len(waveform)
@@ -89,6 +89,8 @@ class Spectrogram:
     @cached_property
     def surroundings(self) -> Floats:
         """The mean level of 5 frames × 9 bins around each."""
+        from scipy.ndimage import uniform_filter
+
         mean: Floats = uniform_filter(self.decibels, (5, 9), mode="nearest")
         return mean
 
