@@ -113,7 +113,10 @@ def test_clips_may_be_farther_though_the_score_is_not(sets: Path) -> None:
         moved[name] = replace(moved[name], distance=float(far.max()) + 1.0)
     found = decide(base, replace(base, by_clip=moved))
     assert found.worse and not found.rise.score_rose
-    assert "more clips are far from the reference (p = 0.006; 0.0125 or less" in found.sentence()
+    assert (
+        "; more clips are far from the reference than chance allows (p = 0.006 ≤"
+        in found.sentence()
+    )
     assert "or more clips far from the reference" in markdown(found)
     assert not decide(base, replace(base, by_clip=moved), max_rise=0.5).worse
     unchanged = decide(base, base)

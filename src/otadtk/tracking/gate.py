@@ -77,9 +77,10 @@ class Rise:
             f"({self.interval_name} of the {self.word} {by.low:.6f} to {by.high:.6f})"
         )
         if self.clips_p is not None:
+            more, sign = ("more", "≤") if self.clips_farther else ("no more", ">")
             found += (
-                f"; {'more' if self.clips_farther else 'not more'} clips are far from the reference "
-                f"(p = {self.clips_p:.2g}; {self.level:.3g} or less is worse)"
+                f"; {more} clips are far from the reference than chance allows "
+                f"(p = {self.clips_p:.2g} {sign} {self.level:.3g})"
             )
         if self.too_much(allowed):
             return f"worse: {found}"
