@@ -180,3 +180,33 @@ def test_bad_input(sets: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as refused:
         gate("same.npz", "--max-rise", 1, "--significant")
     assert refused.value.code == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("results", 0, "score"), "many"),
+        (("results", 0, "score"), 1e300),
+        (("results", 0, "statistics", "interval", "without", "both", 1), None),
+        (("results", 0, "statistics", "interval", "without", "reference", "pairs"), [1.0]),
+        (("results", 0, "statistics", "interval", "seed"), 0.5),
+        (("results", 0, "settings", "divergence"), "a\nb"),
+        (("results", 0, "clips", 0, "cost"), True),
+        (("sets", "evaluated", "clips"), "80"),
+    ],
+)
+def test_a_document_that_somebody_has_changed(
+    sets: Path, capsys: pytest.CaptureFixture[str], path: tuple[Any, ...], value: object
+) -> None:
+    document = json.loads(Path("run.json").read_text("utf-8"))
+    inner = document
+    for step in path[:-1]:
+        inner = inner[step]
+    inner[path[-1]] = value
+    Path("changed.json").write_text(json.dumps(document), "utf-8")
+    arguments = ["--baseline", "changed.json", "given", "ref.npz", "same.npz", *EPSILON, "-q"]
+    assert run(gate_main, *arguments, "--json", "no.json") == 2
+    said = capsys.readouterr().err.splitlines()
+    assert len([line for line in said if line.startswith("otadtk-gate: error: ")]) == 1
+    assert all(line.startswith("otadtk-gate: ") for line in said)
+    assert not Path("no.json").exists()
