@@ -24,6 +24,7 @@ import torch
 
 from otadtk.distances.subsets import kernel_between, transport_between
 from otadtk.distances.transport.couplings import TransportSettings
+from otadtk.distances.transport.regime import SMOOTH_LIMIT
 from otadtk.embed.store import EmbeddingStore
 from otadtk.engine import LocalEngine
 from otadtk.evaluation.defaults import ENOUGH, PERMUTATIONS
@@ -95,13 +96,17 @@ class Bank:
 
 
 def load(folder: Path, variants: list[str]) -> dict[str, Bank]:
-    """The bank of each variant; embeddings come from the store once they were computed."""
+    """The bank of each variant of yamnet, and of ``logmel``; a store keeps the embeddings."""
     data = read_clips(folder)
     spoilt = np.sort(np.random.default_rng(17).permutation(len(data.clips))[:CLIPS_PER_KIND])
     versions = tuple(Version(int(i), kind, STRENGTH) for kind in KINDS for i in spoilt)
-    embedded = Embedded(data, "yamnet", EmbeddingStore(None), engine=ENGINE)
     plan = (*clean_plan(len(data.clips)), *versions)
-    return {name: Bank(embedded.space(plan, name), data.labels, spoilt) for name in variants}
+    banks = {}
+    for name in variants:
+        model, variant = ("logmel", "raw") if name == "logmel" else ("yamnet", name)
+        embedded = Embedded(data, model, EmbeddingStore(None), engine=ENGINE)
+        banks[name] = Bank(embedded.space(plan, variant), data.labels, spoilt)
+    return banks
 
 
 def cases(options: argparse.Namespace) -> list[tuple[float, str]]:
@@ -231,15 +236,17 @@ def measure_excess(banks: dict[str, Bank], options: argparse.Namespace) -> None:
             )
 
 
-RELATIVE_EPSILONS = (0.01, 0.1, 0.3, 1.0, 3.0, 10.0)
+RELATIVE_EPSILONS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 
 
 def measure_epsilon(banks: dict[str, Bank], options: argparse.Namespace) -> None:
     """How far above its floor OTAD is, in deviations of the floor, by ε over the median cost."""
     n, m = options.sizes[0]
+    regimes = ["sharp" if 1.0 / each > SMOOTH_LIMIT else "smooth" for each in RELATIVE_EPSILONS]
     print(f"{options.runs} runs, N = {n}, M = {m}, 19 permutations: (score − floor) / deviation\n")
     print("| variant | sets |" + "".join(f" {epsilon:g} |" for epsilon in RELATIVE_EPSILONS))
     print("|---|---|" + "---|" * len(RELATIVE_EPSILONS))
+    print("| | regime |" + "".join(f" {regime} |" for regime in regimes))
     for name, bank in banks.items():
         for kind in ("half of the classes", *options.kinds):
             heights = []

@@ -73,7 +73,7 @@ def machine() -> Iterator[str]:
     yield "transformers, torchaudio, TensorFlow: not needed by any encoder"
     for name in list_models():
         if name not in plug_ins() and (spec := get_spec(name)).weights:
-            path = find_converted(spec.name, spec.weights)
+            path = find_converted(spec.weights_name, spec.weights)
             yield f"weights of {name}: {path or f'missing (otadtk-list-models --fetch {name})'}"
 
 
@@ -105,7 +105,7 @@ def _embedding_number(model: str) -> float | None:
     from otadtk.weights import find_converted
 
     spec = get_spec(model)
-    if spec.weights and find_converted(spec.name, spec.weights) is None:
+    if spec.weights and find_converted(spec.weights_name, spec.weights) is None:
         return None
     vector = get_encoder(model, "cpu").encode(fixed_clip(), RATE).astype(np.float64)
     return float(vector @ (1.0 + 0.5 * np.sin(np.arange(len(vector)))))

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from otadtk import list_models
+from otadtk import list_models, weights
 from otadtk.cli import list_models as listing
+from otadtk.encoders import get_spec
 
 
 def test_table(capsys: pytest.CaptureFixture[str], cache: Path) -> None:
@@ -43,6 +44,17 @@ def test_json_tells_what_is_missing(capsys: pytest.CaptureFixture[str], cache: P
     assert rows["logmel"]["weights"] == "none needed"
     assert rows["yamnet"]["dim"] == 1024
     assert rows["yamnet"]["commercial_use"] is True
+
+
+def test_encoders_of_one_network_share_its_file(
+    capsys: pytest.CaptureFixture[str], cache: Path
+) -> None:
+    spec = get_spec("cdpam")
+    path = cache / "weights" / weights.converted_name("cdpam", spec.weights)
+    path.touch()
+    assert listing.main(["--json"]) == 0
+    rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}
+    assert rows["cdpam"]["weights_path"] == rows["cdpam_content"]["weights_path"] == str(path)
 
 
 def test_fetch_what_is_there_and_what_cannot_be(

@@ -227,3 +227,16 @@ def test_shares_are_the_columns_of_the_plan(scale, repeated):
     assert shares.sum(axis=0) == pytest.approx(np.ones(len(y)))
     assert shares.mean(axis=1) == pytest.approx(np.full(len(x), 1 / len(x)))
     assert (shares * cost).mean(axis=1).sum() == pytest.approx(exact.value)
+
+
+def test_weights_that_float32_cannot_hold():
+    """Scalings of a far point reach 1e35, and the weights have their squares."""
+    x, y = torch.tensor([[0.0], [1.0], [8.7]]), torch.tensor([[0.0], [0.5]])
+    kernel = PanelKernel(SquaredCost(x, y), 1.0, 1 << 20, 1 << 20)
+    weights = torch.tensor([1.0, 2.0, 1e65], dtype=torch.float64)
+    v = torch.tensor([1.0, 3.0], dtype=torch.float64)
+    entries = torch.stack([kernel.apply(row) for row in torch.eye(2, dtype=torch.float64)], dim=1)
+    found = kernel.apply_both(v, weights)
+    expected = entries.T @ (weights * (entries @ v))
+    assert found.isfinite().all()
+    assert torch.allclose(found, expected, rtol=1e-5)

@@ -62,7 +62,12 @@ def started() -> Iterator[Any]:
     head = {**NODE, "num_gpus": 1, "include_dashboard": False}
     cluster = patiently(lambda: Cluster(initialize_head=True, head_node_args=head))
     try:
-        ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
+        ray.init(
+            address=cluster.address,
+            log_to_driver=False,
+            logging_level="ERROR",
+            runtime_env={"env_vars": {"PYTHONWARNINGS": "error"}},  # in workers, as everywhere
+        )
         yield cluster
     finally:
         ray.shutdown()
@@ -75,7 +80,6 @@ def cluster(started: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     import ray
 
     monkeypatch.setattr(otadtk.engine.ray.run, "_PATIENCE", PATIENCE)
-    monkeypatch.delenv("PYTHONWARNINGS")  # Ray's own processes warn
     while len(started.list_all_nodes()) < NODES:
         patiently(lambda: started.add_node(**NODE))
     started.wait_for_nodes(timeout=PATIENCE)

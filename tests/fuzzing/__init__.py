@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.fuzzing import commands, files, solver
+from tests.fuzzing import commands, files, runs, solver
 from tests.fuzzing.target import Target
 
 
@@ -17,4 +17,5 @@ def targets(folder: Path) -> Iterator[Target]:
     """All targets, which work in this folder."""
     yield from files.targets(folder)
     yield from commands.targets(folder)
+    yield from runs.targets(folder)
     yield solver.target()

@@ -27,6 +27,8 @@ def main() -> int:
         chosen = [t for t in targets(Path(temporary)) if not named or t.name in named]
         while time.monotonic() < end:
             for target in chosen:
+                if time.monotonic() >= end:
+                    break
                 try:
                     target.fuzz(EXAMPLES, number)
                 except Exception:

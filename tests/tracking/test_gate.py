@@ -113,7 +113,10 @@ def test_clips_may_be_farther_though_the_score_is_not(sets: Path) -> None:
         moved[name] = replace(moved[name], distance=float(far.max()) + 1.0)
     found = decide(base, replace(base, by_clip=moved))
     assert found.worse and not found.rise.score_rose
-    assert "more clips are far from the reference (p = 0.006; 0.0125 or less" in found.sentence()
+    assert (
+        "; more clips are far from the reference than chance allows (p = 0.006 ≤"
+        in found.sentence()
+    )
     assert "or more clips far from the reference" in markdown(found)
     assert not decide(base, replace(base, by_clip=moved), max_rise=0.5).worse
     unchanged = decide(base, base)
@@ -177,3 +180,33 @@ def test_bad_input(sets: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as refused:
         gate("same.npz", "--max-rise", 1, "--significant")
     assert refused.value.code == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("results", 0, "score"), "many"),
+        (("results", 0, "score"), 1e300),
+        (("results", 0, "statistics", "interval", "without", "both", 1), None),
+        (("results", 0, "statistics", "interval", "without", "reference", "pairs"), [1.0]),
+        (("results", 0, "statistics", "interval", "seed"), 0.5),
+        (("results", 0, "settings", "divergence"), "a\nb"),
+        (("results", 0, "clips", 0, "cost"), True),
+        (("sets", "evaluated", "clips"), "80"),
+    ],
+)
+def test_a_document_that_somebody_has_changed(
+    sets: Path, capsys: pytest.CaptureFixture[str], path: tuple[Any, ...], value: object
+) -> None:
+    document = json.loads(Path("run.json").read_text("utf-8"))
+    inner = document
+    for step in path[:-1]:
+        inner = inner[step]
+    inner[path[-1]] = value
+    Path("changed.json").write_text(json.dumps(document), "utf-8")
+    arguments = ["--baseline", "changed.json", "given", "ref.npz", "same.npz", *EPSILON, "-q"]
+    assert run(gate_main, *arguments, "--json", "no.json") == 2
+    said = capsys.readouterr().err.splitlines()
+    assert len([line for line in said if line.startswith("otadtk-gate: error: ")]) == 1
+    assert all(line.startswith("otadtk-gate: ") for line in said)
+    assert not Path("no.json").exists()

@@ -364,6 +364,8 @@ def test_command(
     assert read_card(out)[0].licence == "CC0-1.0"
     assert main([*arguments, "--variant", "native"]) == 4
     assert "no 'agnostic' adapter" in capsys.readouterr().err
+    assert main([*arguments, "--licence", "\udcff"]) == 2, "a byte that is no UTF-8"
+    assert "The licence (--licence) must be valid text" in capsys.readouterr().err
     assert main(["logmel", "--data", str(tmp_path / "none"), "--out", str(out)]) == 2
     assert main(["logmel", "--data", str(sounds), "--out", str(tmp_path)]) == 2
 

@@ -15,8 +15,7 @@ from otadtk.cli.shared.common_options import positive_int, seed_number
 from otadtk.cli.shared.designs import (
     add_floor_options,
     check_floor_options,
-    choose_design,
-    refuse_excess_of_twins,
+    design_by_options,
 )
 from otadtk.cli.shared.engine_options import chosen_engine
 from otadtk.cli.shared.execute import EXIT_CODES, execute
@@ -215,15 +214,12 @@ def _designs(
     from otadtk.evaluation.compare import said_once
 
     chosen = {
-        name: choose_design(reference, side, groups=options.groups)
+        name: design_by_options(reference, side, groups=options.groups)
         for name, side in systems.items()
     }
     for line in said_once({name: [remark] for name, (_, remark) in chosen.items() if remark}):
         logger.info("%s", line)
-    designs = {name: design for name, (design, _) in chosen.items()}
-    if options.excess:
-        refuse_excess_of_twins(designs)
-    return designs
+    return {name: design for name, (design, _) in chosen.items()}
 
 
 def _inputs(

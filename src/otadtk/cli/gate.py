@@ -17,7 +17,6 @@ from otadtk.cli.inputs.tracked import (
     one_metric,
 )
 from otadtk.cli.shared.audit import describe
-from otadtk.cli.shared.designs import choose_design
 from otadtk.cli.shared.engine_options import chosen_engine
 from otadtk.cli.shared.execute import EXIT_CODES, execute
 from otadtk.cli.shared.json_output import add_json_option, emit_json, json_file
@@ -156,10 +155,12 @@ def _read_baseline(options: argparse.Namespace, metric: str) -> Record | None:
 
 def _score(reference: Reference, path: Path, options: argparse.Namespace) -> dict[str, Any]:
     """The document of one set, scored with its interval, floor and verdicts."""
+    from otadtk.evaluation.designs import choose_design
+
     metric, seed = reference.metric, options.seed or 0
     evaluated = metric.embed(path)
     audit = describe(metric, reference.embedded, {"evaluated": evaluated})["evaluated"]
-    design, remark = choose_design(reference.embedded, evaluated, groups=None)
+    design, remark = choose_design(reference.embedded, evaluated)
     if remark:
         logger.info("%s", remark)
     evaluation = reference.evaluate(evaluated, design=design, seed=seed)

@@ -122,7 +122,7 @@ def _check() -> None:
     for name in list_models():
         if name in plug_ins() or not (spec := get_spec(name)).weights:
             continue
-        findings = check_present(spec.name, spec.weights)
+        findings = check_present(spec.weights_name, spec.weights)
         for line, valid in findings:
             print(f"{name}: {line}")
             bad += not valid
@@ -194,7 +194,7 @@ def _fetch(name: str) -> None:
     from otadtk.weights import find_converted
 
     spec = get_spec(name)
-    if find_converted(spec.name, spec.weights) is None:
+    if find_converted(spec.weights_name, spec.weights) is None:
         get_encoder(name, device="cpu")
     print(f"{name}: ready")
 
@@ -214,7 +214,7 @@ def _rows() -> list[dict[str, Any]]:
             rows.append({"name": name, **unknown, "summary": f"plug-in: {point.value}"})
             continue
         spec = get_spec(name)
-        path = find_converted(spec.name, spec.weights)
+        path = find_converted(spec.weights_name, spec.weights)
         if not spec.weights:
             weights = "none needed"
         elif path is None:

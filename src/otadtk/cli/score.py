@@ -15,9 +15,8 @@ from otadtk.cli.shared.designs import (
     BY_NAME,
     add_floor_options,
     check_floor_options,
-    choose_design,
+    design_by_options,
     known_groups,
-    refuse_excess_of_twins,
 )
 from otadtk.cli.shared.engine_options import chosen_engine
 from otadtk.cli.shared.execute import EXIT_CODES, execute
@@ -189,13 +188,11 @@ def _score(options: argparse.Namespace, engine: Engine, protocol: Protocol | Non
     evaluated = embed_once(metrics, options.eval)
     audit = describe(metrics[0], references[0], {"evaluated": evaluated[0]})["evaluated"]
     check_tables(options, references[0].files, evaluated[0].files)
-    design, remark = choose_design(
+    design, remark = design_by_options(
         references[0], evaluated[0], groups=options.groups, paired=options.paired
     )
     if remark:
         logger.info("%s", remark)
-    if options.excess:
-        refuse_excess_of_twins({"the evaluated set": design})
     evaluations: list[Evaluation] = []
     for metric, reference, other in zip(metrics, references, evaluated, strict=True):
         evaluation = evaluate(

@@ -17,7 +17,6 @@ from otadtk.cli.inputs.tracked import (
     one_metric,
 )
 from otadtk.cli.shared.common_options import positive_int
-from otadtk.cli.shared.designs import choose_design
 from otadtk.cli.shared.engine_options import chosen_engine
 from otadtk.cli.shared.execute import EXIT_CODES, execute
 from otadtk.cli.shared.output_files import check_output
@@ -136,8 +135,7 @@ def _score(journal: Journal, path: Path) -> Record:
     reference = journal.reference
     evaluated = reference.metric.embed(path)
     solved = journal.solved
-    design, _ = choose_design(reference.embedded, evaluated, groups=None)
-    record = journal.record(path, evaluated, design)
+    record = journal.record(path, evaluated)
     how = "scored" if journal.solved > solved else "as before"
     logger.info(
         "%s: %d clips (%d embedded now), %s", path, len(evaluated.files), evaluated.encoded, how

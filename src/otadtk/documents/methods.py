@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from otadtk.documents.citations import cite_jackknife, cite_model, key_of
 from otadtk.errors import UsageError
+from otadtk.files.printable import readable
 from otadtk.metrics.registry import metric_printed_as
 from otadtk.statistics.differences import show_probability
 
 
 def methods_paragraph(document: Mapping[str, Any]) -> str:
     """A paragraph for a paper: the method and the results."""
-    try:
+    with _whole():
         kind, made = document["kind"], document["provenance"]
         if kind == "audit":
             raise UsageError("This document holds an audit and no score: there is no method.")
@@ -26,19 +29,27 @@ def methods_paragraph(document: Mapping[str, Any]) -> str:
             f"All numbers were computed with otadtk {made['otadtk']} (PyTorch "
             f"{made['libraries']['torch']}, device {made['device']}, seed {made['seed']}).",
         ]
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
-        what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-        raise UsageError(f"This is not a whole document of otadtk: {what}.") from error
-    return " ".join(sentences)
+        return " ".join(sentences)
 
 
 def bibtex(document: Mapping[str, Any]) -> str:
     """The references of the paragraph."""
-    results = document["results"]
-    entries = [metric_printed_as(result["metric"]).citation for result in results]
-    entries += [cite_jackknife() for result in results if _by_jackknife(result)]
-    entries += [entry for result in results if (entry := cite_model(result["model"]))]
-    return "\n\n".join(dict.fromkeys(entries))
+    with _whole():
+        results = document["results"]
+        entries = [metric_printed_as(result["metric"]).citation for result in results]
+        entries += [cite_jackknife() for result in results if _by_jackknife(result)]
+        entries += [entry for result in results if (entry := cite_model(result["model"]))]
+        return "\n\n".join(dict.fromkeys(entries))
+
+
+@contextmanager
+def _whole() -> Iterator[None]:
+    """Refuses a document in which something is missing or of another kind than it should be."""
+    try:
+        yield
+    except (LookupError, TypeError, AttributeError, ValueError, StopIteration) as error:
+        what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+        raise UsageError(f"This is not a whole document of otadtk: {readable(what)}.") from error
 
 
 def latex(paragraph: str) -> str:
@@ -113,7 +124,7 @@ def _score_sentences(document: Mapping[str, Any]) -> list[str]:
             sentences.append(
                 f"Its excess over samples of one distribution, from {excess['splits']} random splits "
                 f"of both sets into halves, is {_number(excess['value'])} (95 % interval "
-                f"{_number(excess['low'])} to {_number(excess['high'])})."
+                f"{_span(excess['low'], excess['high'])})."
             )
         if found.get("paired") is not None:
             paired = found["paired"]
@@ -130,7 +141,9 @@ def _score_sentences(document: Mapping[str, Any]) -> list[str]:
                 f"{100 * share['low']:.0f} to {100 * share['high']:.0f} % (95 % interval), and p = "
                 f"{judged['some_bad_p_value']:.2g} for none."
             )
-        if found["interval"] is not None:
+        if found["interval"] is not None and not _bounded(found["interval"]):
+            sentences.append(f"No interval of the {name} holds, because a few far clips decide it.")
+        elif found["interval"] is not None:
             interval = found["interval"]
             sentences.append(
                 f"A 95 % interval of the expected {name} at these sizes, by a grouped two-sample "
@@ -181,9 +194,9 @@ def _comparison_sentences(document: Mapping[str, Any]) -> list[str]:
         sentences.append(
             f"{_definition(result, several=several)} ranks them, {most} first: {order}; {first} "
             f"is {more} than "
-            f"{second} by {_number(-lead['value'])} (95 % interval {_number(-lead['high'])} to "
-            f"{_number(-lead['low'])}, {_resampling(lead)} with common reference clips{paired}; "
-            f"probability {_probability(lead)})."
+            f"{second} by {_number(-lead['value'])} (95 % interval "
+            f"{_span(lead['high'], lead['low'], -1.0)}, {_resampling(lead)} with common reference "
+            f"clips{paired}; probability {_probability(lead)})."
         )
         floors = [(s["name"], s["floor"]) for s in result["systems"] if s.get("floor") is not None]
         if floors:
@@ -195,8 +208,7 @@ def _comparison_sentences(document: Mapping[str, Any]) -> list[str]:
         excesses = [(s["name"], s["excess"]) for s in result["systems"] if s.get("excess")]
         if excesses:
             listed = ", ".join(
-                f"{name} {_number(excess['value'])} ({_number(excess['low'])} to "
-                f"{_number(excess['high'])})"
+                f"{name} {_number(excess['value'])} ({_span(excess['low'], excess['high'])})"
                 for name, excess in excesses
             )
             sentences.append(
@@ -279,3 +291,16 @@ def _numbers(result: Mapping[str, Any]) -> str:
 
 def _number(value: float | None) -> str:
     return "not finite" if value is None else f"{value:.4g}".replace("-", "−", value < 0)
+
+
+def _span(low: float | None, high: float | None, sign: float = 1.0) -> str:
+    """An interval in words; "none" where a few far clips decide a score."""
+    if low is None or high is None or not math.isfinite(high - low):
+        return "none, because a few far clips decide a score"
+    return f"{_number(sign * low)} to {_number(sign * high)}"
+
+
+def _bounded(interval: Mapping[str, Any]) -> bool:
+    """Whether an interval holds; in a file its ends are null if none does."""
+    ends = (interval["low"], interval["high"])
+    return all(end is not None and math.isfinite(end) for end in ends)

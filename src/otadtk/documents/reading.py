@@ -16,7 +16,7 @@ def read_document(source: str | Path) -> dict[str, Any]:
     """The document of a file, or of stdin for ``-``; a UsageError if it is none."""
     try:
         text = sys.stdin.read() if str(source) == "-" else Path(source).read_text(encoding="utf-8")
-        document = json.loads(text)
+        document = json.loads(text, parse_constant=_refuse)
     except FileNotFoundError as error:
         raise UsageError(f"There is no file {source}.") from error
     except OSError as error:
@@ -29,3 +29,7 @@ def read_document(source: str | Path) -> dict[str, Any]:
             f"{source} is not a document of otadtk: its schema is {schema!r}, not {SCHEMA!r}."
         )
     return dict(document)
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"it has the number {constant}")

@@ -53,6 +53,8 @@ class EncoderSpec:
     """BibTeX of the paper."""
     commercial_use: bool = True
     weights: tuple[WeightFile, ...] = ()
+    same_weights_as: str = ""
+    """The encoder whose network and weights it shares; both use one file on this machine."""
     lead_samples: int = 0
     minimum_samples: int = 1
     segment_samples: int | None = None
@@ -78,6 +80,11 @@ class EncoderSpec:
     """Where the weight-free features are that this model puts beside the vectors inside."""
     custom_class: type | None = field(default=None, compare=False, repr=False)
     """The class of a custom encoder."""
+
+    @property
+    def weights_name(self) -> str:
+        """The name under which its weights are kept."""
+        return self.same_weights_as or self.name
 
     @property
     def fingerprint(self) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 from otadtk.embed import EmbeddingSet
 from otadtk.engine import resolve_engine
 from otadtk.errors import UsageError
+from otadtk.evaluation.designs import choose_design, refuse_excess_of_twins
 from otadtk.evaluation.evaluate import (
     SIGNIFICANT,
     Statistics,
@@ -165,10 +166,12 @@ def compare(
     systems belong together, as for the same prompts. Intervals of scores come from a jackknife.
 
     ``null`` permutations give the floor of each system and ``excess`` its excess, as ``evaluate``
-    does. ``designs`` says which clips of a system may change places with the reference, by its name.
+    does. ``designs`` says which clips of a system may change places with the reference, by its name
+    (default: as for ``evaluate``).
 
     Raises:
-        UsageError: Fewer than two systems, or paired systems of different sizes.
+        UsageError: Fewer than two systems, paired systems of different sizes, or the excess of systems
+            with twins in the reference.
         AudioError: Files that cannot be scored; the message names all of them.
 
     Examples:
@@ -186,6 +189,12 @@ def compare(
     sizes = [len(side.files) for side in sides.values()]
     if paired and len(set(sizes)) > 1:
         raise UsageError(f"Paired systems need equal numbers of clips, not {sizes}.")
+    chosen = dict(designs or {})
+    for name, side in sides.items():
+        if chosen.get(name) is None and (null or excess):
+            chosen[name], _ = choose_design(real, side)
+    if excess:
+        refuse_excess_of_twins(chosen)
     n, engine = len(real.files), resolve_engine(metric.engine, workers)
     distance = between_clips(metric, [real, *sides.values()])
     found: list[System] = []
@@ -199,7 +208,7 @@ def compare(
             interval=True,
             excess=excess,
             seed=seed,
-            design=(designs or {}).get(name),
+            design=chosen.get(name),
             enough=enough,
         )
         request = fitted(request, metric)
@@ -207,7 +216,8 @@ def compare(
         statistics = statistics_between(own, n, size, request, score=measured.score, engine=engine)
         far = find_outliers(metric, real, side)
         caveats = () if far is None else (far.note(f"{metric.name} of {name}"),)
-        found.append(System(name, size, measured.score, statistics, measured, caveats))
+        held = statistics if far is None else statistics.unbounded()
+        found.append(System(name, size, measured.score, held, measured, caveats))
         start += size
     for line in said_once({system.name: system.measurement.notes for system in found}):
         logger.warning("%s", line)
@@ -228,7 +238,8 @@ def compare(
         if not bootstrap:
             return jackknife_difference(first.interval, second.interval, paired=paired)
         value = first.score - second.score
-        return bootstrap_difference(value, replicates[first.name], replicates[second.name])
+        drawn = bootstrap_difference(value, replicates[first.name], replicates[second.name])
+        return drawn if first.interval.holds and second.interval.holds else drawn.unbounded()
 
     found.sort(key=lambda system: system.score, reverse=metric.higher_is_better)
     differences = {

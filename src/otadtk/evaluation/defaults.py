@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from otadtk.embed import EmbeddingSet
 from otadtk.engine import Engine
+from otadtk.evaluation.designs import choose_design
 from otadtk.evaluation.evaluate import Evaluation, StatisticsRequest, statistics_of
 from otadtk.metrics import AudioMetric
 from otadtk.metrics.verdicts import Groups
@@ -38,6 +39,8 @@ def with_floor(
     metric = evaluation.metric
     if not has_quick_floor(metric, evaluation.reference, [evaluation.evaluated]):
         return evaluation
+    if design is None:
+        design, _ = choose_design(evaluation.reference, evaluation.evaluated)
     found = statistics_of(
         metric,
         evaluation.reference,

@@ -15,18 +15,14 @@ import numpy as np
 from otadtk.embed import EmbeddingSet, Source
 from otadtk.engine import Engine, resolve_engine
 from otadtk.errors import UsageError
+from otadtk.evaluation.designs import choose_design, groups_of_manifests, refuse_excess_of_twins
 from otadtk.evaluation.outliers import Outliers, find_outliers
-from otadtk.evaluation.pairs import (
-    PairedDistance,
-    groups_of_manifests,
-    paired_distance,
-    pairs_by_name,
-)
+from otadtk.evaluation.pairs import PairedDistance, paired_distance
 from otadtk.evaluation.written import Written
 from otadtk.metrics import AudioMetric, Measurement
 from otadtk.metrics.entry import no_limit
 from otadtk.metrics.verdicts import Groups
-from otadtk.statistics.designs import Design, Pairs, Strata
+from otadtk.statistics.designs import Design, Pairs
 from otadtk.statistics.excess import Excess, excess_score
 from otadtk.statistics.resampling import (
     Floor,
@@ -38,6 +34,7 @@ from otadtk.statistics.resampling import (
     jackknife_interval,
     permutation_floor,
     require_at_least,
+    show_span,
 )
 
 if TYPE_CHECKING:
@@ -94,6 +91,14 @@ class Statistics:
     limit: Limit | None = None
     excess: Excess | None = None
     paired: PairedDistance | None = None
+
+    def unbounded(self) -> Statistics:
+        """The statistics of a score that a few far clips decide: no interval holds."""
+        return replace(
+            self,
+            interval=self.interval and self.interval.unbounded(),
+            excess=self.excess and self.excess.unbounded(),
+        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -175,7 +180,7 @@ class Evaluation(Written):
             )
         if found.interval is not None:
             interval = found.interval
-            span = f"{interval.low:.6f} to {interval.high:.6f}"
+            span = show_span(interval.low, interval.high)
             lines.append(
                 f"95 % interval: {_FEW_DECIDE if self.outliers else span} (jackknife, "
                 f"{len(interval.without.reference.groups)} and "
@@ -189,7 +194,7 @@ class Evaluation(Written):
             )
         if found.excess is not None:
             excess = found.excess
-            span = f"{excess.low:.6f} to {excess.high:.6f}"
+            span = show_span(excess.low, excess.high)
             lines.append(
                 f"excess: {excess.value:.6f} over samples of one distribution (95 % interval "
                 f"{_FEW_DECIDE if self.outliers else span}, {excess.splits} splits into "
@@ -199,7 +204,7 @@ class Evaluation(Written):
             paired = found.paired
             lines.append(
                 f"paired distance: {paired.mean:.6f}, the mean over {len(paired.costs)} pairs (95 % "
-                f"interval {paired.low:.6f} to {paired.high:.6f})"
+                f"interval {show_span(paired.low, paired.high)})"
             )
         return [*lines, *self._verdict_lines()]
 
@@ -314,10 +319,13 @@ def evaluate(
     ``groups`` are those of the reference and of the evaluated clips (default: the column ``group`` of
     their manifests): permutations stay within them, and verdicts compare a clip with its own group.
     ``paired`` says that clips of equal names, or of equal ``pair`` in their manifests, belong
-    together: permutations swap partners only. ``design`` is any other design of permutations.
+    together: permutations swap partners only. Without either, permutations stay within subfolders
+    that both sides have, or within twins, as those of the command do. ``design`` is any other design,
+    such as ``otadtk.statistics.designs.Free(n + m)``.
 
     Raises:
-        UsageError: Statistics that the metric does not have, or too few clips for them.
+        UsageError: Statistics that the metric does not have, too few clips for them, or the excess of
+            sets with twins.
         AudioError: Files that cannot be scored; the message names all of them.
 
     Examples:
@@ -340,6 +348,12 @@ def evaluate(
     if not isinstance(evaluated, EmbeddingSet):
         evaluated = metric.embed(evaluated, sample_rate=sample_rate, workers=workers)
     groups = groups if groups is not None else groups_of_manifests(reference, evaluated)
+    if design is None and (null or paired or excess):
+        design, remark = choose_design(reference, evaluated, groups=groups, paired=paired)
+        if remark:
+            logger.info("%s", remark)
+    if excess:
+        refuse_excess_of_twins({"the evaluated set": design})
     started = time.perf_counter()
     measurement = metric.measure(reference, evaluated)
     seconds = time.perf_counter() - started
@@ -349,15 +363,12 @@ def evaluate(
     if fdr is not None and measurement.diagnostics is not None:
         judged = measurement.diagnostics.judged(fdr, groups=groups, seed=seed)
         measurement = replace(measurement, diagnostics=judged)
-    if paired and design is None:
-        design = pairs_by_name(reference, evaluated)
-    elif design is None and groups is not None:
-        design = Strata((*groups[0], *groups[1]))
     request = replace(request, design=design, paired=paired)
     found = statistics_of(
         metric, reference, evaluated, request, score=measurement.score, engine=engine
     )
-    return Evaluation(metric, measurement, reference, evaluated, found, seconds)
+    result = Evaluation(metric, measurement, reference, evaluated, found, seconds)
+    return result if result.outliers is None else replace(result, statistics=found.unbounded())
 
 
 def statistics_of(

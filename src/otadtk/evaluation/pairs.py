@@ -13,7 +13,6 @@ from otadtk.errors import UsageError
 from otadtk.evaluation.audit import near_copies
 from otadtk.metrics.ground import GroundMetric
 from otadtk.metrics.reported.pairing import names_below, pair_keys
-from otadtk.metrics.verdicts import Groups
 from otadtk.statistics.designs import Pairs, pair_by_name
 
 Places = tuple[tuple[int, int], ...]
@@ -72,12 +71,6 @@ def pairs_of_manifests(reference: EmbeddingSet, evaluated: EmbeddingSet) -> Pair
     found = pair_by_name(*known)
     few = len(found) < _MOST * max(len(side) for side in known)
     return None if few else Pairs(len(known[0]) + len(known[1]), found)
-
-
-def groups_of_manifests(reference: EmbeddingSet, evaluated: EmbeddingSet) -> Groups | None:
-    """The groups by the column ``group``, if it names one for every clip of both sides."""
-    groups = reference.column("group"), evaluated.column("group")
-    return groups if all(side and all(side) for side in groups) else None
 
 
 def noticed_twins(reference: EmbeddingSet, evaluated: EmbeddingSet) -> Pairs | None:

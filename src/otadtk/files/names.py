@@ -23,6 +23,13 @@ def common_root(files: Sequence[Path]) -> Path:
         return Path()
 
 
+def first_folders(files: Sequence[Path]) -> tuple[str, ...]:
+    """The first folder of each clip below the common one; "(top)" for clips that are in no other."""
+    root = common_root(files)
+    names = [relative_name(file, root) for file in files]
+    return tuple(name.split("/")[0] if "/" in name else "(top)" for name in names)
+
+
 def shown_names(files: Sequence[Path], what: str) -> list[str]:
     """The names below the common folder; clips without names, which have numbers, are "what 7"."""
     root = common_root(files) if files else Path()

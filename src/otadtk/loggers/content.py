@@ -54,7 +54,7 @@ def content_of(evaluation: Evaluation, *, worst: int = WORST) -> Content:
     numbers = {"score": evaluation.score, **evaluation.measurement.values}
     if found.floor is not None:
         numbers |= {"floor": found.floor.mean, "p_value": found.floor.p_value}
-    if found.interval is not None:
+    if found.interval is not None and found.interval.holds:
         numbers |= {"interval_low": found.interval.low, "interval_high": found.interval.high}
     diagnostics = evaluation.measurement.diagnostics
     judged = diagnostics.judgement.evaluated if diagnostics and diagnostics.judgement else None

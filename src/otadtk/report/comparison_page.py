@@ -218,7 +218,8 @@ def _groups(sides: Sequence[_Side], table: str | Path | None) -> list[SystemGrou
 def _scale(comparison: Comparison) -> Scale:
     ends: list[Any] = [0.0]
     for system in comparison.systems:
-        ends += [system.score, system.interval.low, system.interval.high]
+        ends.append(system.score)
+        ends += [system.interval.low, system.interval.high] if system.interval.holds else []
         floor = system.statistics.floor
         ends += [floor.mean] if floor is not None else []
     return Scale.around(ends, 260)

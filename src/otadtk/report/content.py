@@ -64,7 +64,7 @@ def gather_run(run: ScoreRun, options: ReportOptions) -> ReportContent:
         options,
         command=run.provenance.command,
         floor=statistics.floor,
-        interval=statistics.interval,
+        interval=statistics.interval if evaluation.outliers is None else None,
         limit=statistics.limit,
         scores=run.other_scores(evaluation),
     )

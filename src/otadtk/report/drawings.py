@@ -172,4 +172,4 @@ def draw_roc(axes: Axes, found: Detection, label: str = "") -> None:
     axes.set_xlabel("clean clips flagged")
     axes.set_ylabel("bad clips found")
     axes.set_aspect("equal")
-    axes.legend(loc="lower right")
+    axes.legend(loc="lower right", frameon=True, framealpha=0.85, edgecolor="none")

@@ -20,6 +20,7 @@ from otadtk import __version__
 from otadtk.errors import UsageError
 from otadtk.files.atomic import replacing
 from otadtk.files.printable import readable
+from otadtk.statistics.resampling import show_span
 
 AudioMode = Literal["embed", "link", "none"]
 AUDIO_MODES: tuple[AudioMode, ...] = ("embed", "link", "none")
@@ -133,6 +134,7 @@ def render(name: str, **values: Any) -> str:
     )
     environment.filters["readable"] = readable
     environment.filters["options"] = _options_as_code
+    environment.globals["span"] = show_span
     return environment.get_template(name).render(**values)
 
 

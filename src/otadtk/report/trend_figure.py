@@ -40,8 +40,8 @@ def write_trend_figure(trend: Trend, path: Path) -> Path:
                 linewidth=1,
                 label="floor",
             )
-        below = [r.score - r.interval.low for r in records]
-        above = [r.interval.high - r.score for r in records]
+        below = [r.score - r.interval.low if r.interval.holds else 0.0 for r in records]
+        above = [r.interval.high - r.score if r.interval.holds else 0.0 for r in records]
         axes.errorbar(
             steps,
             [r.score for r in records],

@@ -93,7 +93,8 @@ def _chart(trend: Trend, name: str, width: int, height: int, most: int) -> Chart
     scores: list[float] = []
     for step in trend.steps:
         record = step.record
-        scores += [record.score, record.interval.low, record.interval.high]
+        scores.append(record.score)
+        scores += [record.interval.low, record.interval.high] if record.interval.holds else []
         scores += [record.floor.low, record.floor.high] if record.floor is not None else []
     across = Scale.around([s.number for s in trend.steps], width - Chart.left - 14, 0.04)
     up = Scale.around(scores, height - Chart.bottom - 22)

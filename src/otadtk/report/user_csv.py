@@ -9,7 +9,7 @@ from pathlib import Path
 
 from otadtk.embed import EmbeddingSet
 from otadtk.errors import UsageError
-from otadtk.files.names import clips_by_name, common_root, relative_name
+from otadtk.files.names import clips_by_name, common_root, first_folders
 
 _CLEAN = frozenset({"", "0", "false", "no", "none", "clean", "good", "ok"})
 
@@ -107,16 +107,10 @@ def clean(label: str) -> bool:
 
 def groups_by_folder(evaluated: Sequence[Path], reference: Sequence[Path]) -> list[Grouping]:
     """A grouping by first subfolder; none if the evaluated clips are all in one."""
-    folders = _folders(evaluated)
+    folders = first_folders(evaluated)
     if len(set(folders)) < 2:
         return []
-    return [Grouping("folder", tuple(folders), tuple(_folders(reference)))]
-
-
-def _folders(files: Sequence[Path]) -> list[str]:
-    root = common_root(files)
-    names = [relative_name(file, root) for file in files]
-    return [name.split("/")[0] if "/" in name else "(top)" for name in names]
+    return [Grouping("folder", folders, first_folders(reference))]
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,9 @@ the effect of the prompts cancels too.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -49,13 +50,24 @@ class Difference:
     """How many scores of each set stand behind the interval."""
 
     @property
+    def holds(self) -> bool:
+        """Whether there is an interval: both scores have one."""
+        return math.isfinite(self.high - self.low)
+
+    @property
     def shown_probability(self) -> str:
         """The probability as it is printed."""
         return show_probability(self.probability, self.method, self.replicates)
 
+    def unbounded(self) -> Difference:
+        """The difference without an interval and a probability."""
+        return replace(self, low=-math.inf, high=math.inf, deviation=math.inf, probability=math.nan)
 
-def show_probability(probability: float, method: str, replicates: int) -> str:
+
+def show_probability(probability: float | None, method: str, replicates: int) -> str:
     """The probability as it is printed: a bootstrap cannot tell what is rarer than 1 in R."""
+    if probability is None or math.isnan(probability):
+        return "none"
     if method == "bootstrap" and probability >= 1.0:
         return f"> {1.0 - 1.0 / replicates:.3f}"
     if method == "bootstrap" and probability <= 0.0:
@@ -153,4 +165,5 @@ def jackknife_difference(
     else:  # the same clips twice
         probability = 0.5 if value == 0 else float(value < 0)
     deviation = estimate.variance**0.5
-    return Difference(value, low, high, deviation, probability, "jackknife", own.count)
+    found = Difference(value, low, high, deviation, probability, "jackknife", own.count)
+    return found if first.holds and second.holds else found.unbounded()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -34,6 +35,10 @@ class Excess:
     clips: int
     """In each of the four parts."""
     seed: int
+
+    def unbounded(self) -> Excess:
+        """The excess without an interval."""
+        return replace(self, low=-math.inf, high=math.inf, deviation=math.inf)
 
 
 def excess_score(

@@ -7,6 +7,7 @@ computes the distances.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -26,6 +27,11 @@ _TIE = 1e-6
 """Relative difference below which two scores are one score, computed twice."""
 _BATCH = 20
 """Permutations between two looks at a sequential p-value."""
+
+
+def show_span(low: float, high: float, form: str = ".6f") -> str:
+    """An interval as it is printed; "none" where none holds."""
+    return f"{low:{form}} to {high:{form}}" if math.isfinite(high - low) else "none"
 
 
 @dataclass(frozen=True)
@@ -70,9 +76,18 @@ class Interval:
     without: Without = field(repr=False)
     """The scores without one and two groups of clips."""
 
+    @property
+    def holds(self) -> bool:
+        """Whether there is an interval; a score that a few far clips decide has none."""
+        return math.isfinite(self.high - self.low)
+
     def within(self, least: float, most: float) -> Interval:
         """The part of the interval where scores can lie."""
         return replace(self, low=max(self.low, least), high=min(self.high, most))
+
+    def unbounded(self) -> Interval:
+        """No interval: the score of other clips may be anything."""
+        return replace(self, low=-math.inf, high=math.inf, deviation=math.inf)
 
 
 @dataclass(frozen=True)

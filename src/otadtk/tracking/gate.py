@@ -77,9 +77,10 @@ class Rise:
             f"({self.interval_name} of the {self.word} {by.low:.6f} to {by.high:.6f})"
         )
         if self.clips_p is not None:
+            more, sign = ("more", "≤") if self.clips_farther else ("no more", ">")
             found += (
-                f"; {'more' if self.clips_farther else 'not more'} clips are far from the reference "
-                f"(p = {self.clips_p:.2g}; {self.level:.3g} or less is worse)"
+                f"; {more} clips are far from the reference than chance allows "
+                f"(p = {self.clips_p:.2g} {sign} {self.level:.3g})"
             )
         if self.too_much(allowed):
             return f"worse: {found}"
@@ -102,6 +103,12 @@ def rise_of(
     The expected score is tested by a jackknife. A tenth of bad clips raises it by little, but the
     distances of these by much; the test of the distances does not see what all clips lack together.
     """
+    for title, side in (("baseline", baseline), ("set", current)):
+        if not side.interval.holds:
+            raise UsageError(
+                f"Whether it is worse cannot be told: a few far clips decide the {metric} of the "
+                f"{title}, {side.interval.score:.6g}; its notes name them."
+            )
     before, after, p = baseline.distances, current.distances, None
     if before is not None and after is not None:
         level = 0.5 * level

@@ -18,7 +18,6 @@ from otadtk.errors import UsageError
 from otadtk.evaluation.audit import audit_sets
 from otadtk.evaluation.audit_lines import summary_line
 from otadtk.evaluation.run import Provenance
-from otadtk.statistics.designs import Design
 from otadtk.tracking.record import Record
 from otadtk.tracking.scoring import Reference
 
@@ -41,7 +40,7 @@ class Journal:
     clips: dict[str, Clip] = field(default_factory=dict, repr=False)
     """Those of all steps that are no files of their own, by their names."""
 
-    def record(self, path: Path, evaluated: EmbeddingSet, design: Design | None) -> Record:
+    def record(self, path: Path, evaluated: EmbeddingSet) -> Record:
         """The record of a step: the one of an earlier run, if clips and settings are the same."""
         self.embedded += evaluated.encoded
         self.clips |= {os.fspath(clip.name): clip for clip in evaluated.clips}
@@ -51,7 +50,7 @@ class Journal:
             return found
         metric = self.reference.metric
         minimum = metric.spec.minimum_samples / metric.spec.sample_rate
-        evaluation = self.reference.evaluate(evaluated, design=design, seed=self.made.seed)
+        evaluation = self.reference.evaluate(evaluated, seed=self.made.seed)
         audit = audit_sets(self.reference.embedded, evaluated, minimum_seconds=minimum)
         odd = summary_line({str(path): audit})
         if odd:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePath
@@ -10,11 +11,14 @@ from typing import Any
 import numpy as np
 
 from otadtk.errors import UsageError
+from otadtk.files.printable import readable
 from otadtk.metrics.verdicts import BAD
 from otadtk.statistics.jackknife import Side, Without
 from otadtk.statistics.resampling import FloatArray, Interval
 
 NO_PROTOCOL = "none"
+_LARGEST = 1e100
+"""No score of embeddings is as large; its square is finite still."""
 _NO_CHOICE = frozenset({"max_memory", "seed"})
 """Settings that do not decide what is measured."""
 
@@ -82,19 +86,21 @@ class Record:
         """The result of a metric in the document of a run; ``source`` names it in messages."""
         if document.get("kind") != "score":
             raise UsageError(
-                f"{source} is the document of a {document.get('kind')}; a score is needed, as "
+                f"{source} is the document of a {document.get('kind')!r}; a score is needed, as "
                 f"otadtk MODEL REF EVAL --ci --json writes it."
             )
         try:
             return cls._of(document, metric, source)
-        except (KeyError, TypeError, IndexError) as error:
-            raise UsageError(f"{source} is damaged: {error} is not there as expected.") from error
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            what = readable(str(error))
+            raise UsageError(f"{source} is damaged: {what} is not there as expected.") from error
 
     @classmethod
     def _of(cls, document: Mapping[str, Any], metric: str, source: str) -> Record:
         results = {result["metric"]: result for result in document["results"]}
         if metric not in results:
-            raise UsageError(f"{source} has no score of {metric}, only of {', '.join(results)}.")
+            others = readable(", ".join(map(str, results)))
+            raise UsageError(f"{source} has no score of {metric}, only of {others}.")
         result, sets = results[metric], document["sets"]
         if result["statistics"]["interval"] is None or "content" not in sets["reference"]:
             raise UsageError(
@@ -108,12 +114,12 @@ class Record:
             path=folder,
             reference=sets["reference"]["content"],
             evaluated=sets["evaluated"]["content"],
-            clips=sets["evaluated"]["clips"],
+            clips=_count(sets["evaluated"]["clips"]),
             choices=choices_of(
                 result, sets["evaluated"]["compared"], protocol["name"] if protocol else NO_PROTOCOL
             ),
             higher_is_better=result["higher_is_better"],
-            score=result["score"],
+            score=_finite(result["score"]),
             interval=_interval(result["statistics"]["interval"]),
             floor=_floor(result["statistics"]["floor"]),
             share=_share(result.get("verdicts")),
@@ -141,7 +147,7 @@ class Record:
         for name in {**self.choices, **choices}:
             mine, theirs = (side.get(name, "not set") for side in (self.choices, choices))
             if mine != theirs:
-                return f"{name}: {mine} there, {theirs} here"
+                return readable(f"{name}: {mine} there, {theirs} here")
         return None
 
 
@@ -161,25 +167,59 @@ def choices_of(described: Mapping[str, Any], compared: str, protocol: str) -> di
 def _interval(found: Mapping[str, Any]) -> Interval:
     without = found["without"]
     sides = [
-        Side(tuple(without[name]["groups"]), tuple(without[name]["pairs"]))
+        Side(_numbers(without[name]["groups"]), _numbers(without[name]["pairs"]))
         for name in ("reference", "evaluated")
     ]
-    whole = Without(sides[0], sides[1], tuple(without["both"]))
-    return Interval(**{**found, "without": whole})
+    both = _numbers(without["both"])
+    sizes = [len(side.groups) for side in sides]
+    pairs = [size // 2 if size > 3 else 0 for size in sizes]
+    if min(sizes) < 3 or len(both) != max(sizes) or [len(side.pairs) for side in sides] != pairs:
+        raise ValueError("a score for every group")
+    low, high, deviation = -math.inf, math.inf, math.inf  # where a few far clips decide the score
+    if all(found[end] is not None and math.isfinite(found[end]) for end in ("low", "high")):
+        low, high, deviation = (_finite(found[name]) for name in ("low", "high", "deviation"))
+    return Interval(
+        score=_finite(found["score"]),
+        low=low,
+        high=high,
+        deviation=deviation,
+        freedom=_count(found["freedom"]),
+        groups=_count(found["groups"]),
+        seed=_count(found["seed"]),
+        without=Without(sides[0], sides[1], both),
+    )
+
+
+def _finite(value: Any) -> float:
+    """A number of a document."""
+    sound = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not (sound and abs(value) < _LARGEST):
+        raise ValueError(f"a number, but {value!r},")
+    return float(value)
+
+
+def _numbers(values: Any) -> tuple[float, ...]:
+    return tuple(_finite(value) for value in values)
+
+
+def _count(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(f"a whole number, but {value!r},")
+    return value
 
 
 def _floor(found: Mapping[str, Any] | None) -> FloorRecord | None:
     if found is None:
         return None
-    return FloorRecord(found["mean"], found["low"], found["high"], found["p_value"])
+    return FloorRecord(*(_finite(found[name]) for name in ("mean", "low", "high", "p_value")))
 
 
 def _share(verdicts: Mapping[str, Any] | None) -> ShareRecord | None:
     found = verdicts["evaluated"] if verdicts else None
     if found is None:
         return None
-    share = found["share"]
-    return ShareRecord(share["estimate"], share["low"], share["high"], found["bad"])
+    estimate, low, high = (_finite(found["share"][name]) for name in ("estimate", "low", "high"))
+    return ShareRecord(estimate, low, high, _count(found["bad"]))
 
 
 def _clips(clips: list[Mapping[str, Any]], folder: str) -> dict[str, ClipRecord]:
@@ -187,10 +227,10 @@ def _clips(clips: list[Mapping[str, Any]], folder: str) -> dict[str, ClipRecord]
     return {
         _name(clip["file"], folder): ClipRecord(
             clip["file"],
-            clip["cost"],
+            _finite(clip["cost"]),
             verdict.get(clip["verdict"], False),
-            clip.get("distance"),  # documents of earlier versions have none
-            clip.get("pair", ""),
+            None if clip.get("distance") is None else _finite(clip["distance"]),
+            str(clip.get("pair") or ""),
         )
         for clip in clips
     }

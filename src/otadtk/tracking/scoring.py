@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from otadtk.evaluation.run import Provenance, ScoreRun
 from otadtk.metrics import AudioMetric
 from otadtk.statistics.designs import Design
 from otadtk.tracking.record import NO_PROTOCOL, choices_of
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +44,8 @@ class Reference:
     ) -> Evaluation:
         """Score and interval, with floor and verdicts where these are quick."""
         found = evaluate(self.metric, self.embedded, evaluated, interval=interval, seed=seed)
+        if found.outliers is not None:
+            logger.warning("%s", found.outliers.note(self.metric.name))
         found = with_floor(found, design=design, seed=seed, engine=self.metric.engine)
         return with_verdicts(found, fdr=None, seed=seed)
 

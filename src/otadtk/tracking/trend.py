@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from otadtk.statistics.differences import Difference, jackknife_difference
+from otadtk.statistics.resampling import show_span
 from otadtk.tracking.record import ClipRecord, Record
 
 SIGNIFICANT = 0.05
@@ -42,6 +43,8 @@ class Change:
     @property
     def word(self) -> str:
         """The change in a word or two."""
+        if not self.difference.holds:
+            return "unknown"
         if not self.beyond_noise:
             return "within noise"
         return "worse" if self.difference.value > 0 else "better"
@@ -130,12 +133,12 @@ class Trend:
             found.append("It is the best step so far.")
         elif since is not None:
             rise = since.difference
-            noise = "more than noise" if since.beyond_noise else "within noise"
+            noise = "more than noise" if since.beyond_noise else since.word
             if (earlier := len(self.steps) - 1) > 1:  # p counts them; the interval does not
                 noise += f" for the best of {earlier}"
             found.append(
                 f"The best was {best.name} with {best.record.score:.6f}; since then it got worse by "
-                f"{rise.value:.6f} (95 % interval {rise.low:.6f} to {rise.high:.6f}), {noise}."
+                f"{rise.value:.6f} (95 % interval {show_span(rise.low, rise.high)}), {noise}."
             )
         clear = [change for change in self.changes if change.beyond_noise]
         if clear:
@@ -182,6 +185,8 @@ def _difference(before: Step, after: Step) -> Difference:
 
 
 def _two_sided(difference: Difference) -> float:
+    if not difference.holds:
+        return 1.0
     return 2.0 * min(difference.probability, 1.0 - difference.probability)
 
 

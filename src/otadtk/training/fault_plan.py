@@ -85,4 +85,6 @@ def strengths(versions: VersionSet) -> NDArray[np.float32]:
 
 def _generator(clip: LabelledClip, seed: int) -> np.random.Generator:
     """Randomness that depends on the clip's name and the seed alone."""
-    return np.random.default_rng(zlib.crc32(f"{seed} {clip.label} {clip.path.name}".encode()))
+    return np.random.default_rng(
+        zlib.crc32(f"{seed} {clip.label} {clip.path.name}".encode(errors="surrogateescape"))
+    )

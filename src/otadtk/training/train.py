@@ -88,6 +88,8 @@ def train_adapter(
     """
     config = config or TrainingConfig()
     target = Path(out)
+    if not isinstance(licence, str) or licence != licence.encode(errors="replace").decode():
+        raise UsageError(f"The licence (--licence) must be valid text, not {licence!r}.")
     beginning = _starting_adapter(config, model, start)
     material = prepare(
         model, data, config,

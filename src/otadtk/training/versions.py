@@ -102,7 +102,7 @@ def plan_versions(
     versions = []
     for index, (clip, also) in enumerate(zip(clips, unseen, strict=True)):
         name = f"{seed} {clip.label} {clip.path.name}"
-        rng = np.random.default_rng(zlib.crc32(name.encode()))
+        rng = np.random.default_rng(zlib.crc32(name.encode(errors="surrogateescape")))
         kinds = [*ALWAYS, *rng.permutation(OTHERS)[:others], *(UNSEEN if also else ()), *own]
         versions.append(Version(index, CLEAN, 0.0))
         for kind in kinds:

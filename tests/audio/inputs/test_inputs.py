@@ -222,6 +222,8 @@ def test_waveforms_are_clips(world: Path) -> None:
 
 REFUSED = {
     "no such list": ("@nothing.txt", "", "nothing.txt cannot be read: No such file"),
+    "NUL in a list": ("@bad.txt", "a\0.wav\n", "no name of a file has a NUL byte"),
+    "NUL in a table": ("bad.csv", "file\na\0.wav\n", "no name of a file has a NUL byte"),
     "empty list": ("@bad.txt", "\n\n", "bad.txt lists no files"),
     "no match": ("clips/*.flac", "", r"No file matches clips/\*\.flac"),
     "no audio": ("*.jsonl", "", "None of the 1 files that match .* is audio"),

@@ -71,6 +71,8 @@ def _clip(path: Path, number: int, row: Mapping[str, Any]) -> Clip:
 
 def _placed(name: str, table: Path) -> Path:
     """The path that a table names: a relative one beside the table, or else in the working folder."""
+    if "\0" in name:
+        raise AudioError(f"{url_of(table)} names {name!r}; no name of a file has a NUL byte.")
     file = as_path(name)
     if is_remote(file) or file.is_absolute():
         return file

@@ -108,7 +108,7 @@ def _cells(path: Path, column: str, group: int, written: int) -> Any:
     try:
         with open_file(path) as file:
             return parquet.ParquetFile(file).read_row_group(group, columns=[column]).column(column)
-    except (pyarrow.ArrowException, ValueError) as error:
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
         why = str(error).partition("\n")[0]
         raise AudioError(f"its row in {url_of(path)} cannot be read: {why}") from error
 

@@ -1,12 +1,9 @@
-"""Chooses which clips may change places for a floor: within pairs, within groups, or any."""
+"""The options of floors, and the design of the permutations behind one."""
 
 from __future__ import annotations
 
 import argparse
 import csv
-import re
-from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,8 +20,6 @@ if TYPE_CHECKING:
 DEFAULT_NULL = 200
 BY_NAME = "by name"
 """The value of --paired without a file."""
-_SIMILAR = 1.5
-"""The ratio up to which two numbers of clips are similar."""
 
 
 def add_floor_options(group: argparse._ArgumentGroup) -> None:
@@ -59,19 +54,7 @@ def check_floor_options(options: argparse.Namespace) -> None:
         )
 
 
-def refuse_excess_of_twins(designs: Mapping[str, Design | None]) -> None:
-    """Refuse ``--excess`` of sets whose clips have twins on the other side."""
-    twins = [
-        name for name, design in designs.items() if design is not None and design.name == "pairs"
-    ]
-    if twins:
-        raise UsageError(
-            f"--excess compares halves of the sets, but most clips of {', '.join(twins)} have a twin "
-            "in the reference; remove it."
-        )
-
-
-def choose_design(
+def design_by_options(
     reference: EmbeddingSet,
     evaluated: EmbeddingSet,
     *,
@@ -79,34 +62,14 @@ def choose_design(
     paired: str | None = None,
 ) -> tuple[Design | None, str]:
     """The design of the floor's permutations, and why it is not the free one or might not be."""
-    from otadtk.evaluation.pairs import noticed_twins, pairs_by_name, pairs_of_manifests
-    from otadtk.statistics.designs import Strata
+    from otadtk.evaluation.designs import choose_design
 
-    if reference.moments_only or evaluated.moments_only:
-        if paired is not None:
-            raise UsageError("--paired needs the clips themselves, not their moments.")
-        return None, ""
-    if paired == BY_NAME:
-        return pairs_by_name(reference, evaluated), ""
-    if paired is not None:
+    if paired is not None and (reference.moments_only or evaluated.moments_only):
+        raise UsageError("--paired needs the clips themselves, not their moments.")
+    if paired is not None and paired != BY_NAME:
         return _pairs_of_file(Path(paired), reference, evaluated), ""
-    known = known_groups(groups, reference, evaluated) or _folders(reference, evaluated)
-    named = pairs_of_manifests(reference, evaluated)
-    if known is not None:
-        hint = "the manifests name pairs too: --paired uses these" if named is not None else ""
-        return Strata((*known[0], *known[1])), hint
-    if named is not None:
-        return named, (
-            f"the manifests pair {len(named.pairs)} clips: the floor swaps partners only; --paired "
-            f"adds their distance"
-        )
-    twins = noticed_twins(reference, evaluated)
-    if twins is not None:
-        return twins, (
-            f"{len(twins.pairs)} evaluated clips have a twin in the reference: the floor swaps "
-            f"twins only, because free permutations would part them"
-        )
-    return None, _remark_on_names(reference, evaluated)
+    known = known_groups(groups, reference, evaluated)
+    return choose_design(reference, evaluated, groups=known, paired=paired is not None)
 
 
 def known_groups(
@@ -120,34 +83,6 @@ def known_groups(
     for grouping in known_groupings(groups, evaluated, reference)[:1]:
         return (grouping.reference, grouping.evaluated) if grouping.reference else None
     return None
-
-
-def _folders(reference: EmbeddingSet, evaluated: EmbeddingSet) -> Groups | None:
-    """The subfolders of the clips, if both sides have the same ones, two at least."""
-    from otadtk.report.user_csv import groups_by_folder
-
-    for grouping in groups_by_folder(evaluated.files, reference.files):
-        own, other = set(grouping.reference), set(grouping.evaluated)
-        if own == other and len(own) > 1 and len(own) < len(reference.files):
-            return grouping.reference, grouping.evaluated
-    return None
-
-
-def _remark_on_names(reference: EmbeddingSet, evaluated: EmbeddingSet) -> str:
-    """A remark where both sides seem to hold the same groups in similar numbers."""
-    own, other = (
-        Counter(re.sub(r"[\W\d_]+$", "", file.stem) for file in side.files)
-        for side in (reference, evaluated)
-    )
-    if own.keys() != other.keys() or len(own) < 2 or min(own.values()) < 2:
-        return ""
-    if any(max(own[k], other[k]) > _SIMILAR * min(own[k], other[k]) for k in own):
-        return ""
-    return (
-        f"both sides hold the same {len(own)} groups by name in similar numbers "
-        f"({', '.join(sorted(own)[:3])}, …): if that is by design, --groups or subfolders give a "
-        f"floor that keeps it"
-    )
 
 
 def _pairs_of_file(path: Path, reference: EmbeddingSet, evaluated: EmbeddingSet) -> Pairs:

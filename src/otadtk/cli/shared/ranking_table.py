@@ -9,12 +9,11 @@ if TYPE_CHECKING:
     from otadtk.evaluation.compare import Comparison, System
     from otadtk.tracking.trend import Trend
 
-_NONE = "none"
-"""Where a few far clips decide a score, as a note says, its interval means nothing."""
-
 
 def print_ranking(comparisons: Sequence[Comparison]) -> None:
     """All models and metrics in one table, closest system first."""
+    from otadtk.statistics.resampling import show_span
+
     any_higher = any(comparison.metric.higher_is_better for comparison in comparisons)
     header = [
         "model",
@@ -41,16 +40,12 @@ def print_ranking(comparisons: Sequence[Comparison]) -> None:
                 system.name,
                 str(system.clips),
                 f"{system.score:.6f}",
-                _NONE if system.caveats else f"{interval.low:.6f} to {interval.high:.6f}",
+                show_span(interval.low, interval.high),
                 *_chance_cells(system, comparisons),
             ]
             if lead is not None:
-                row.append(f"{0.0 - lead.value:.6f}")
-                if any(s.caveats for s in comparison.systems[rank : rank + 2]):
-                    row += [_NONE, _NONE]
-                else:
-                    span = f"{0.0 - lead.high:.6f} to {0.0 - lead.low:.6f}"
-                    row += [span, lead.shown_probability]
+                span = show_span(0.0 - lead.high, 0.0 - lead.low)
+                row += [f"{0.0 - lead.value:.6f}", span, lead.shown_probability]
             rows.append(row)
     print_table(rows)
 
@@ -71,6 +66,8 @@ def _chance_header(comparisons: Sequence[Comparison]) -> list[str]:
 
 
 def _chance_cells(system: System, comparisons: Sequence[Comparison]) -> list[str]:
+    from otadtk.statistics.resampling import show_span
+
     found, header, cells = system.statistics, _chance_header(comparisons), list[str]()
     if "floor" in header:
         floor = found.floor
@@ -80,13 +77,15 @@ def _chance_cells(system: System, comparisons: Sequence[Comparison]) -> list[str
         cells += (
             ["–", "–"]
             if excess is None
-            else [f"{excess.value:.6f}", f"{excess.low:.6f} to {excess.high:.6f}"]
+            else [f"{excess.value:.6f}", show_span(excess.low, excess.high)]
         )
     return cells
 
 
 def print_trend(trend: Trend) -> None:
     """A row for each step, then what the trend says in sentences."""
+    from otadtk.statistics.resampling import show_span
+
     header = ["step", "clips", "score", "95 % (jackknife)", "floor", "bad", "worse by", "95 %", ""]
     rows = [header]
     changes = {change.after.name: change for change in trend.changes}
@@ -97,7 +96,7 @@ def print_trend(trend: Trend) -> None:
             step.name,
             str(record.clips),
             f"{record.score:.6f}",
-            f"{record.interval.low:.6f} to {record.interval.high:.6f}",
+            show_span(record.interval.low, record.interval.high),
             "–" if floor is None else f"{floor.mean:.6f}",
             "–" if share is None else str(share.bad),
         ]
@@ -105,7 +104,7 @@ def print_trend(trend: Trend) -> None:
             found = change.difference
             row += [
                 f"{found.value:+.6f}",
-                f"{found.low:+.6f} to {found.high:+.6f}",
+                show_span(found.low, found.high, "+.6f"),
                 change.word,
             ]
         rows.append(row)

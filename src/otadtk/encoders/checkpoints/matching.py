@@ -156,15 +156,15 @@ def load_network(
         table = amended(table_inside(path, inside))
         return arrange(spec.name, table, on_meta(build), names, left_out, also_named), {}
 
-    tensors, _ = weights.load_converted(spec.name, spec.weights, convert, user_copy)
+    tensors, _ = weights.load_converted(spec.weights_name, spec.weights, convert, user_copy)
     try:
         return fill(spec.name, on_meta(build), tensors)
     except WeightsError:
-        stale = weights.find_converted(spec.name, spec.weights)
+        stale = weights.find_converted(spec.weights_name, spec.weights)
         if stale is None or weights.is_bundled(stale):
             raise
         stale.unlink()  # the conversion of another version, whose network had other names
-        tensors, _ = weights.load_converted(spec.name, spec.weights, convert, user_copy)
+        tensors, _ = weights.load_converted(spec.weights_name, spec.weights, convert, user_copy)
         return fill(spec.name, on_meta(build), tensors)
 
 

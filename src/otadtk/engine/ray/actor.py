@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from typing import Any, ClassVar, Generic
 
 from otadtk.engine.base import T
@@ -15,6 +16,8 @@ class Actor:
     """A worker process on a node; it prepares once for all batches of a run."""
 
     def __init__(self, threads: int) -> None:
+        # what the object store hands out is read-only, and nothing here writes into it
+        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
         self._threads, self._run, self._worker = threads, "", None
         self._lock = threading.Lock()
 

@@ -61,7 +61,8 @@ def notebook_html(result: object) -> str:
     if isinstance(result, Comparison):
         ends = [0.0]
         for system in result.systems:
-            ends += [system.score, system.interval.low, system.interval.high]
+            ends.append(system.score)
+            ends += [system.interval.low, system.interval.high] if system.interval.holds else []
         return _render("comparison.html", comparison=result, scale=Scale.around(ends, 160))
     raise OtadtkError(f"There is no view of {type(result).__name__}.")
 

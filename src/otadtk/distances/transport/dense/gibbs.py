@@ -24,6 +24,8 @@ EXPONENT_FLOOR = -80.0
 """exp is ten times slower on arguments whose result is denormal; e^−80 is nothing either."""
 _DOUBLE_FLOOR = -600.0
 _SMALLEST_PANEL = 1 << 17
+_LARGEST = 2.0**100
+"""Entries of a vector from which on a product in float32 might overflow."""
 
 Potentials = tuple[Tensor, Tensor]
 """(f, g), wide, on the device of the cost."""
@@ -171,7 +173,10 @@ class PanelKernel(GibbsKernel):
         narrow, total = v.to(self.cost.dtype), None
         for rows, panel in self.panels():
             scaled = weights[rows] * wide_product(panel, narrow, self.wide)
-            total = self._added(total, panel.T @ scaled.to(self.cost.dtype))
+            # weights of a far point reach 1e70, which only float64 holds
+            fits = float(scaled.abs().max()) < _LARGEST
+            dtype = self.cost.dtype if fits else self.wide
+            total = self._added(total, panel.to(dtype).T @ scaled.to(dtype))
         assert total is not None  # there are panels
         return total
 

@@ -53,6 +53,8 @@ def conjugate_gradients(
         if left <= goal or weight <= 0 or not left <= _DIVERGED * first:
             break
         image = operator(direction)
+        if not np.isfinite(image).all():  # scalings beyond float64: what is solved so far counts
+            break
         curvature = float(direction @ image)
         least = _ROUNDING * float(diagonal @ np.square(direction))
         if curvature <= least:

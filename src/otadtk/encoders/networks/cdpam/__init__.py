@@ -39,6 +39,7 @@ def _spec(name: str, half: str, summary: str) -> EncoderSpec:
         training_data="speech and music with perturbations; human judgements of just-noticeable and "
         "larger differences",
         weights=(_WEIGHTS,),
+        same_weights_as="" if name == "cdpam" else "cdpam",
         minimum_samples=441,
         # whole windows, so that the frames do not depend on where a segment ends
         segment_samples=30 * 22_050,
