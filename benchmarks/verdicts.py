@@ -32,7 +32,7 @@ from otadtk.experiments.data import Embedded, Space, clean_plan, read_clips
 from otadtk.metrics.verdicts import squares_between
 from otadtk.statistics.designs import Design, Free, Pairs, Strata
 from otadtk.statistics.excess import excess_score
-from otadtk.statistics.judging import judge_clips
+from otadtk.statistics.judging import crowds, judge_clips
 from otadtk.statistics.ranking import auroc
 from otadtk.statistics.resampling import permutation_floor
 from otadtk.statistics.verdicts import Verdicts
@@ -78,16 +78,21 @@ class Bank:
         return clean[reference], np.concatenate([faults, clean[kept]]), count
 
     @cached_property
-    def squares(self) -> Array:
-        """The squared distances of all versions of all clips."""
+    def squares(self) -> dict[bool, Array]:
+        """The squared distances of all versions of all clips, where clips may crowd and elsewhere."""
         every = np.arange(len(self.space.points))
-        return squares_between(self.space.points.astype(np.float64))(every, every)
+        spaces = {False: self.space.points, True: self.space.for_clips}
+        return {
+            crowd: squares_between(points.astype(np.float64))(every, every)
+            for crowd, points in spaces.items()
+        }
 
     def judge(self, reference: Array, evaluated: Array, seed: int, fdr: float = 0.1) -> Verdicts:
         """The verdicts on the evaluated clips."""
         rows = np.concatenate([reference, evaluated])
+        squares = self.squares[crowds(len(reference), len(evaluated), grouped=False)]
         return judge_clips(
-            lambda i, j: self.squares[np.ix_(rows[i], rows[j])],
+            lambda i, j: squares[np.ix_(rows[i], rows[j])],
             len(reference),
             len(evaluated),
             fdr=fdr,

@@ -84,3 +84,17 @@ def test_files(tmp_path: Path) -> None:
     save_adapter(wrong, path, spec, "perceptual", card)
     with pytest.raises(AdapterError, match="its blocks have 256 values"):
         read_adapter(path, get_spec("logmel"))
+
+
+def test_single_clips_are_judged_with_weights_of_their_own() -> None:
+    metric = network()
+    metric.clip_weights.copy_(0.25 * metric.weights)
+    metric.clip_fault_weight.copy_(9.0 * metric.fault_weight)
+    x = torch.randn(5, 18, dtype=torch.float64)
+    before, clips = metric(x), metric.for_clips()
+    torch.testing.assert_close(clips(x)[:, :18], 0.5 * before[:, :18])
+    torch.testing.assert_close(clips(x)[:, 18:], 3.0 * before[:, 18:])
+    torch.testing.assert_close(metric(x), before)  # sets are compared as before
+    assert sum(tensor.numel() for tensor in clips.state_dict().values()) == sum(
+        tensor.numel() for tensor in metric.state_dict().values()
+    )

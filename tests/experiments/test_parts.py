@@ -93,6 +93,7 @@ def test_the_ceiling_finds_what_there_is_to_find(
             np.array([v.kind for v in versions]),
             np.array([v.strength for v in versions]),
         ),
+        points,
     )
     assert low <= ceiling(space, folds, "clicks") <= high
 

@@ -37,6 +37,10 @@ class Adapter(nn.Module, ABC):
     def forward(self, z: Tensor) -> Tensor:
         """g(z) for vectors ``(n, input_dim)``."""
 
+    def for_clips(self) -> Adapter:
+        """The map by which crowds of single clips are judged: this one, unless it has another."""
+        return self
+
     def jacobian(self, z: Tensor) -> Tensor:
         """J = ∂g/∂z at each vector: ``(n, output, input_dim)``, or without n for one vector."""
         found = jacobians(self, self._points(z))

@@ -7,6 +7,7 @@ clean clips nearly coincide and spoilt ones lie apart from every clean reference
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import cast
 
@@ -37,6 +38,10 @@ class PerceptualAdapter(Adapter):
     farther than that. f = ½ γ softplus(h(z) + 2)^1.5, h a small network with one output for each
     family of faults, γ how much each family counts, f̃ the same with its norm bounded. The first block
     is the embedding itself.
+
+    Content hides faults: two clean clips of different sounds are farther apart than a clean clip and a
+    spoilt one. Sets are compared with w and α; single clips are judged with ``clip_weights`` and
+    ``clip_fault_weight``, in which faults count more (``for_clips``).
     """
 
     def __init__(
@@ -62,6 +67,8 @@ class PerceptualAdapter(Adapter):
         self.scales: Tensor
         self.weights: Tensor
         self.fault_weight: Tensor
+        self.clip_weights: Tensor
+        self.clip_fault_weight: Tensor
         self.fault_gains: Tensor
         self.fault_reach: Tensor
         self.register_buffer("mean", torch.zeros(self.input_dim))
@@ -71,6 +78,8 @@ class PerceptualAdapter(Adapter):
         self.register_buffer("scales", torch.ones(len(self.blocks)))
         self.register_buffer("weights", torch.ones(len(self.blocks)))
         self.register_buffer("fault_weight", torch.tensor(1.0))
+        self.register_buffer("clip_weights", torch.ones(len(self.blocks)))
+        self.register_buffer("clip_fault_weight", torch.tensor(1.0))
         self.register_buffer("fault_gains", torch.ones(families))
         self.register_buffer("fault_reach", torch.tensor(_FAULT_REACH))
         self.hears = nn.Sequential(
@@ -82,6 +91,14 @@ class PerceptualAdapter(Adapter):
             nn.Dropout(dropout),
             nn.Linear(hidden, families),
         )
+
+    def for_clips(self) -> PerceptualAdapter:
+        """The same map with the weights for single clips."""
+        changed = copy.copy(self)
+        changed._buffers = {
+            **self._buffers, "weights": self.clip_weights, "fault_weight": self.clip_fault_weight
+        }  # fmt: skip
+        return changed
 
     def standard(self, x: Tensor) -> Tensor:
         """The features in deviations of the reference collection, each bounded smoothly at ±4.

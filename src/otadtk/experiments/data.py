@@ -34,6 +34,8 @@ class Space:
 
     points: Points
     versions: VersionSet
+    for_clips: Points
+    """The points by which single clips are judged."""
 
     def clean(self) -> Points:
         """The points of the clean clips, in the order of the dataset."""
@@ -146,8 +148,8 @@ class Embedded:
             if (variant, plan) not in self._spaces:
                 loaded = self.adapters.get(variant)
                 versions = self._embed(plan, self.spec if loaded is None else loaded.spec)
-                points = self.adapt(versions.vectors, variant)
-                self._spaces[variant, plan] = Space(points, versions)
+                points, for_clips = self.adapt_both(versions.vectors, variant)
+                self._spaces[variant, plan] = Space(points, versions, for_clips)
             return self._spaces[variant, plan]
 
     def _embed(self, plan: Plan, spec: EncoderSpec) -> VersionSet:
@@ -159,11 +161,19 @@ class Embedded:
 
     def adapt(self, vectors: Points, variant: str) -> Points:
         """Vectors mapped by the adapter of a variant (unchanged for "raw")."""
+        return self.adapt_both(vectors, variant)[0]
+
+    def adapt_both(self, vectors: Points, variant: str) -> tuple[Points, Points]:
+        """Vectors where sets are compared, and where single clips are judged."""
         if variant == "raw":
-            return vectors
+            return vectors, vectors
+        network = self.adapters[variant].network
+        other = network.for_clips()
         with torch.inference_mode():
-            points: Points = self.adapters[variant].network(torch.from_numpy(vectors)).numpy()
-        return points
+            points: Points = network(torch.from_numpy(vectors)).numpy()
+            if other is network:
+                return points, points
+            return points, other(torch.from_numpy(vectors)).numpy()
 
 
 def clean_plan(count: int) -> Plan:

@@ -47,6 +47,13 @@ class GroundMetric:
         content = self.card.content[:12] if self.card is not None else ""
         return f"{content} of {self.file}" if self.file is not None else content
 
+    @property
+    def for_clips(self) -> GroundMetric:
+        """The space in which single clips are judged: this one, unless it has another."""
+        if self.adapter is None or (other := self.adapter.for_clips()) is self.adapter:
+            return self
+        return replace(self, adapter=other)
+
     def adapt(self, sides: Sequence[Array], device: str | None = None) -> list[Tensor]:
         """The vectors of each side in this space, on the device."""
         return adapt(sides, self.adapter, device)

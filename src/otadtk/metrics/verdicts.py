@@ -1,7 +1,8 @@
 """Verdicts on single clips of two embedded sets, in the ground metric of a metric.
 
-The evaluated clips are judged by the reference, and the reference clips by the evaluated ones:
-those that nothing evaluated comes near are modes that a generator has dropped.
+The evaluated clips are judged by the reference. Where they can be a crowd, that is done in the space
+that the metric has for single clips. The reference clips are judged by the evaluated ones: those that
+nothing evaluated comes near are modes that a generator has dropped.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from otadtk.metrics.ground import GroundMetric
 from otadtk.statistics.conformal import IndexArray
-from otadtk.statistics.judging import LEAST_REFERENCE, Squares, judge_clips
+from otadtk.statistics.judging import LEAST_REFERENCE, Squares, crowds, judge_clips
 from otadtk.statistics.prices import FloatArray
 from otadtk.statistics.verdicts import DEFAULT_FDR, Verdicts
 
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
 
 Groups = tuple[Sequence[str], Sequence[str]]
 """The group of each reference clip and of each evaluated clip."""
+
+Vectors = NDArray[np.float32]
 
 BAD, GOOD = "bad", "ok"
 
@@ -49,17 +54,20 @@ def judge(
 ) -> Judgement:
     """The verdicts on both sides, from the distances between their clips."""
     x, y = (side.vectors for side in (evidence.reference, evidence.evaluated))
-    adapted = [evidence.ground.adapt_vectors(side) for side in (x, y)]
     swapped = None if groups is None else (groups[1], groups[0])
 
-    def verdicts(by: int, on: int, of: Groups | None) -> Verdicts | None:
-        n, m = len(adapted[by]), len(adapted[on])
-        if n < LEAST_REFERENCE:
+    def verdicts(
+        by: Vectors, on: Vectors, space: GroundMetric, of: Groups | None
+    ) -> Verdicts | None:
+        if len(by) < LEAST_REFERENCE:
             return None
-        points = np.concatenate([adapted[by], adapted[on]]).astype(np.float64)
-        return judge_clips(squares_between(points), n, m, fdr=fdr, groups=of, seed=seed)
+        points = np.concatenate([space.adapt_vectors(side) for side in (by, on)])
+        squares = squares_between(points.astype(np.float64))
+        return judge_clips(squares, len(by), len(on), fdr=fdr, groups=of, seed=seed)
 
-    return Judgement(verdicts(0, 1, groups), verdicts(1, 0, swapped))
+    ground = evidence.ground
+    space = ground.for_clips if crowds(len(x), len(y), grouped=groups is not None) else ground
+    return Judgement(verdicts(x, y, space, groups), verdicts(y, x, ground, swapped))
 
 
 def squares_between(points: FloatArray) -> Squares:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from otadtk.statistics.prices import FloatArray, SwappedPrices
+from otadtk.statistics.prices import FloatArray, Swapped
 
 IndexArray = NDArray[np.intp]
 CountArray = NDArray[np.int64]
@@ -69,7 +69,7 @@ class Rivals:
         return np.where(called, (n + 1.0) / np.maximum(dearest, 1), 0.0)
 
 
-def rank_in_bags(found: SwappedPrices, reference: IndexArray, clips: IndexArray) -> Rivals:
+def rank_in_bags(found: Swapped, reference: IndexArray, clips: IndexArray) -> Rivals:
     """The ranks of some evaluated clips among some reference clips, by places of both."""
     own, bags = found.own[clips], found.reference[np.ix_(reference, clips)]
     counts = np.asarray((bags >= _least(own)).sum(axis=0), dtype=np.int64)

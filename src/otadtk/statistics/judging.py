@@ -1,9 +1,10 @@
 """Judges single clips, with a bound on the share of false alarms.
 
 Small sets use the whole reference twice: each evaluated clip in turn joins the reference, and is
-ranked there by its price among all others. In larger sets a part of the reference is held out and
-joins the evaluated clips, and what is left of the reference charges all of them. In both, a clip
-that is like the reference has every rank with the same probability (docs/understand/statistics.md).
+ranked there by its price among all others; where the evaluated clips can be a crowd, its contrast is
+added. In larger sets a part of the reference is held out and joins the evaluated clips, and what is
+left of the reference charges all of them. In all three, a clip that is like the reference has every
+rank with the same probability (docs/understand/statistics.md).
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from otadtk.statistics.conformal import (
     q_values,
     rank_in_bags,
 )
+from otadtk.statistics.contrasts import swapped_contrasts
 from otadtk.statistics.prices import SWEEPS, FloatArray, prices, swapped_prices
 from otadtk.statistics.spoilt import Half, judge_all
 from otadtk.statistics.verdicts import DEFAULT_FDR, Verdicts, check_fdr
@@ -38,6 +40,10 @@ _HALVINGS = 3
 """How often the reference is halved for the statements on all clips together."""
 _SWAPPED_WORK = 2e9
 """N·M·(N + M) up to which every evaluated clip in turn joins the reference: 1,000 clips a side."""
+_CROWD = 100
+"""Evaluated clips from which on a usual share of bad ones is a crowd. Fewer, and groups, go by price."""
+_CONTRAST = 300.0
+"""How much a contrast counts beside a price: both then differ about as much from clip to clip."""
 _MOST_PAIRS = 10_000_000
 """Distances that are held at a time. Of larger sets every k-th reference clip charges the others."""
 
@@ -68,7 +74,7 @@ def judge_clips(
     seen = [_hold_out(squares, half, kinds) for half in halves]
     spoilt = judge_all(seen, kinds[1], seed=seed)
     if swaps(n, m):
-        rivals = _swap(squares, kinds)
+        rivals = _swap(squares, kinds, contrast=crowds(n, m, grouped=groups is not None))
         counts = np.empty(m, dtype=np.int64)
         for group in rivals:
             counts[group.clips] = group.counts
@@ -84,10 +90,17 @@ def swaps(n: int, m: int) -> bool:
     return n * m * (n + m) <= _SWAPPED_WORK
 
 
+def crowds(n: int, m: int, *, grouped: bool) -> bool:
+    """Whether it is asked where the m evaluated clips crowd."""
+    return swaps(n, m) and m >= _CROWD and not grouped
+
+
 def forecast_seconds(n: int, m: int) -> float:
     """About how long the verdicts on m clips take on one core, by the numbers of clips."""
     held_out = 1.2e-7 * 2 * _HALVINGS * min(_MOST_PAIRS, n // 2 * (n // 2 + m))
-    return held_out + (6e-11 * SWEEPS * n * m * (n + m) if swaps(n, m) else 0.0)
+    if not swaps(n, m):
+        return held_out
+    return held_out + 6e-11 * SWEEPS * n * m * (n + m) + 1e-10 * (n + m) ** 3
 
 
 def halve(kinds: Sequence[str], seed: Sequence[int]) -> tuple[IndexArray, IndexArray]:
@@ -97,11 +110,16 @@ def halve(kinds: Sequence[str], seed: Sequence[int]) -> tuple[IndexArray, IndexA
     return np.sort(order[0::2]), np.sort(order[1::2])
 
 
-def _swap(squares: Squares, kinds: tuple[Sequence[str], Sequence[str]]) -> tuple[Rivals, ...]:
+def _swap(
+    squares: Squares, kinds: tuple[Sequence[str], Sequence[str]], *, contrast: bool
+) -> tuple[Rivals, ...]:
     """The ranks of the clips of each kind in the reference of their kind."""
     n, (known, asked) = len(kinds[0]), (np.asarray(side, dtype=object) for side in kinds)
     pool = np.arange(n + len(asked))
-    found = swapped_prices(squares(pool, pool), n)
+    between = squares(pool, pool)
+    found = swapped_prices(between, n)
+    if contrast:
+        found = found.plus(swapped_contrasts(between, n), _CONTRAST)
     return tuple(
         rank_in_bags(found, np.flatnonzero(known == kind), np.flatnonzero(asked == kind))
         for kind in sorted(set(asked))

@@ -24,18 +24,26 @@ all numbers are within the range of floats."""
 
 
 @dataclass(frozen=True, eq=False)
-class SwappedPrices:
-    """Prices when evaluated clip j changes sides: what the reference with j charges, a column each."""
+class Swapped:
+    """A number for each clip when evaluated clip j changes sides and joins the reference, a column each."""
 
     reference: FloatArray
-    """Of every reference clip (rows), charged by the other ones and j."""
+    """Of every reference clip (rows), by the other ones and j."""
     own: FloatArray
-    """Of j, charged by the reference."""
+    """Of j, by the reference."""
     others: FloatArray
-    """Of every evaluated clip (rows), charged by the reference and j; of no meaning for j itself."""
+    """Of every evaluated clip (rows), by the reference and j; of no meaning for j itself."""
+
+    def plus(self, other: Swapped, weight: float) -> Swapped:
+        """The sum with another number of the same clips."""
+        return Swapped(
+            self.reference + weight * other.reference,
+            self.own + weight * other.own,
+            self.others + weight * other.others,
+        )
 
 
-def swapped_prices(squares: FloatArray, n: int) -> SwappedPrices:
+def swapped_prices(squares: FloatArray, n: int) -> Swapped:
     """The prices from the squared distances of n reference clips and the evaluated clips to all.
 
     For each j the evaluated clips without j are transported to the reference with j. Then all clips
@@ -61,7 +69,7 @@ def swapped_prices(squares: FloatArray, n: int) -> SwappedPrices:
 
     offer = (between * stock).sum(axis=0)
     own = (paid[:n, n:] * stock).sum(axis=0) / offer - np.log(offer)
-    return SwappedPrices(price(slice(0, n)), own, price(slice(n, None)))
+    return Swapped(price(slice(0, n)), own, price(slice(n, None)))
 
 
 def prices(squares: FloatArray) -> FloatArray:
@@ -78,8 +86,12 @@ def prices(squares: FloatArray) -> FloatArray:
 
 def _in_epsilon(squares: FloatArray) -> FloatArray:
     """The squared distances in units of ε; far ones are compressed in their order."""
-    epsilon = SHARPNESS * float(np.median(squares)) or SHARPNESS * float(squares.mean()) or 1.0
-    length = squares / epsilon
+    length = squares / (SHARPNESS * typical(squares))
     far = length > _FAR
     length[far] = _FARTHEST - (_FARTHEST - _FAR) * _FAR / length[far]
     return np.asarray(length, dtype=np.float64)
+
+
+def typical(squares: FloatArray) -> float:
+    """The median squared distance; the mean where that is 0, and 1 where all are."""
+    return float(np.median(squares)) or float(squares.mean()) or 1.0

@@ -124,6 +124,8 @@ class PerceptualRecipe(Recipe):
         weights = dict(zip(("", *SUFFIXES), config.block_weights, strict=True))
         network.weights.copy_(torch.tensor([weights[name] for name in ("", *suffixes)]))
         network.fault_weight.fill_(config.fault_weight)
+        network.clip_weights.copy_(config.clip_block_share * network.weights)
+        network.clip_fault_weight.fill_(config.clip_fault_weight)
         network.fault_gains.copy_(torch.tensor([_GAINS.get(name, 1.0) for name in NAMES]))
 
     def loss(self, rng: np.random.Generator) -> Tensor:

@@ -12,26 +12,24 @@ The original draws the windows at random; here each is the middle one of its thi
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 from torch import nn
 from torch.nn import functional
 
-from otadtk.encoders.blocks.attention import pack_dense_layers
-from otadtk.encoders.blocks.batching import by_shape
 from otadtk.encoders.blocks.frontend import htk_mel_triangles
 from otadtk.encoders.checkpoints.matching import load_network
 from otadtk.encoders.networks.clap.network import (
     MEL_RANGE,
     WINDOW_SAMPLES,
+    ClapEncoder,
     ClapNetwork,
     log_mel,
     quantised,
     repeated,
 )
-from otadtk.encoders.spec import Encoder, EncoderSpec, Encoding
+from otadtk.encoders.spec import EncoderSpec
 
 _WINDOW_FRAMES = 1001
 _PARTS = 3
@@ -100,28 +98,15 @@ def _starts(frames: int) -> list[int]:
     return found
 
 
-class FusedClapEncoder(Encoder):
+class FusedClapEncoder(ClapEncoder):
     """Fused CLAP as an encoder: one frame per clip, or per five minutes of a very long one."""
 
-    def __init__(self, spec: EncoderSpec, device: torch.device, network: FusedClapNetwork) -> None:
-        super().__init__(spec, device)
-        self.network = network.to(device)
-        pack_dense_layers(self.network, device)
+    network: FusedClapNetwork
 
-    @torch.inference_mode()
-    def encode_segments(self, segments: Sequence[torch.Tensor]) -> list[Encoding]:
-        """One unit vector per segment."""
-        images = [self.network.images(_heard(s.to(self.device))) for s in segments]
-        return [
-            Encoding(vector[None], torch.tensor([len(segment) / WINDOW_SAMPLES]))
-            for vector, segment in zip(by_shape(self.network, images), segments, strict=True)
-        ]
-
-
-def _heard(waveform: torch.Tensor) -> torch.Tensor:
-    if len(waveform) > WINDOW_SAMPLES:
-        return quantised(waveform)
-    return repeated(quantised(waveform))
+    def seen(self, waveform: torch.Tensor) -> torch.Tensor:
+        """The images of a segment."""
+        heard = quantised(waveform)
+        return self.network.images(heard if len(heard) > WINDOW_SAMPLES else repeated(heard))
 
 
 def load(

@@ -174,12 +174,15 @@ class ClapEncoder(Encoder):
     @torch.inference_mode()
     def encode_segments(self, segments: Sequence[torch.Tensor]) -> list[Encoding]:
         """One unit vector per segment."""
-        heard = [repeated(quantised(s.to(self.device))) for s in segments]
-        vectors = by_shape(self.network, heard)
+        vectors = by_shape(self.network, [self.seen(s.to(self.device)) for s in segments])
         return [
             Encoding(vector[None], torch.tensor([len(segment) / WINDOW_SAMPLES]))
             for vector, segment in zip(vectors, segments, strict=True)
         ]
+
+    def seen(self, waveform: torch.Tensor) -> torch.Tensor:
+        """What the network gets of a segment."""
+        return repeated(quantised(waveform))
 
 
 def quantised(waveform: torch.Tensor) -> torch.Tensor:
