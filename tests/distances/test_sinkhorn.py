@@ -192,7 +192,7 @@ def test_a_dense_set_with_points_far_away_converges(freedom):
     cost = np.square(x[:200, None] - y[None, :200]).sum(axis=2)
     found = sinkhorn_divergence(x, y, epsilon=cost.mean() / 30)
     assert found.converged
-    assert found.error_bar < 2e-3 * found.value
+    assert found.error_bar < 3e-3 * found.value
 
 
 @pytest.mark.parametrize("scale", [0.3, 1.0, 3.0])

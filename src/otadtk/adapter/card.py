@@ -53,8 +53,10 @@ class AdapterCard:
         """The card from a file's metadata; ``AdapterError`` if it is not valid."""
         try:
             content = json.loads(text)
-            if content.pop("format") != FORMAT:
-                raise ValueError("unknown format")
+            if not isinstance(content, dict):
+                raise ValueError("it is not a table of names and values")
+            if content.pop("format", None) != FORMAT:
+                raise ValueError("its format is unknown")
             known = {f.name for f in fields(cls)}
             card = cls(**{name: value for name, value in content.items() if name in known})
             card._check()
