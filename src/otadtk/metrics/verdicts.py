@@ -29,6 +29,8 @@ Groups = tuple[Sequence[str], Sequence[str]]
 Vectors = NDArray[np.float32]
 
 BAD, GOOD = "bad", "ok"
+_ALL_AT_ONCE = 3_000
+"""Points of which all distances are held: 72 MB."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ def judge(
 
 
 def squares_between(points: FloatArray) -> Squares:
-    """The squared distances between subsets of these points."""
+    """The squared distances between subsets of these points; of few points all are computed once."""
     centred = points - points.mean(axis=0)
     norms = np.square(centred).sum(axis=1)
 
@@ -79,7 +81,11 @@ def squares_between(points: FloatArray) -> Squares:
         found: FloatArray = norms[i][:, None] + norms[j] - 2.0 * (centred[i] @ centred[j].T)
         return np.maximum(found, 0.0, out=found)
 
-    return squares
+    if len(points) > _ALL_AT_ONCE:
+        return squares
+    everyone = np.arange(len(points))
+    table = squares(everyone, everyone)
+    return lambda i, j: table[np.ix_(i, j)]
 
 
 def words(verdicts: Verdicts) -> list[str]:
