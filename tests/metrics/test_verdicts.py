@@ -8,11 +8,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
-from otadtk import OTAD, evaluate
+from otadtk import OTAD, RiemannianAdapter, evaluate
 from otadtk.cli.score import main
 from otadtk.documents.schema import document_schema
 from otadtk.errors import UsageError
+from otadtk.metrics.verdicts import squares_between
+from otadtk.statistics.judging import judge_clips
 
 
 @pytest.fixture(scope="module")
@@ -138,3 +141,23 @@ def _diagnose(metric, reference, evaluated):
     np.save(folder / "ref.npy", reference)
     np.save(folder / "eval.npy", evaluated)
     return metric.diagnose(folder / "ref.npy", folder / "eval.npy")
+
+
+@pytest.mark.parametrize(("count", "own_space"), [(99, False), (100, True)])
+def test_crowds_are_judged_in_the_space_for_clips(count, own_space, tmp_path, rng):
+    class TwoSpaces(RiemannianAdapter):
+        def for_clips(self):
+            other = RiemannianAdapter(4)
+            other.register_forward_hook(lambda _, __, z: z * torch.tensor([9.0, 1.0, 1.0, 1.0]))
+            return other
+
+    x, y = (rng.normal(size=(n, 4)).astype(np.float32) for n in (150, count))
+    for name, points in (("x", x), ("y", y)):
+        np.save(tmp_path / f"{name}.npy", points)
+    metric = OTAD("given", adapter=TwoSpaces(4), epsilon=1.0)
+    found = metric.diagnose(tmp_path / "x.npy", tmp_path / "y.npy").verdicts()
+    pool = np.concatenate([x, y]).astype(np.float64)
+    if own_space:
+        pool[:, 0] *= 9.0
+    expected = judge_clips(squares_between(pool), len(x), count)
+    np.testing.assert_allclose(found.p, expected.p)
