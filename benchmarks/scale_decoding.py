@@ -132,8 +132,8 @@ def describe(found: dict[str, Any]) -> list[str]:
     return [
         "### Decoding",
         "",
-        f"Milliseconds per clip of {SECONDS:g} s, for an encoder at {RATE / 1000:g} kHz. To send its waveform "
-        f"({4 * RATE * SECONDS / 1e3:.0f} kB) to another process of the same machine takes "
+        f"Milliseconds per clip of {SECONDS:g} s, for an encoder at {RATE / 1000:g} kHz. To send its "
+        f"waveform ({4 * RATE * SECONDS / 1e3:.0f} kB) to another process of the same machine takes "
         f"{1e3 * found['sent']:.2f} ms, in batches of {BATCH}.",
         "",
         "| file | decoding and audit | one actor, `logmel` | one actor and a decoding CPU |",
