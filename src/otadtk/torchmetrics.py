@@ -32,7 +32,6 @@ from otadtk.encoders import Encoder, get_spec
 from otadtk.errors import AudioError, UsageError
 from otadtk.metrics import AudioMetric
 from otadtk.metrics.registry import all_metrics, get_metric
-from otadtk.metrics.reported import clap_score
 
 try:
     from torchmetrics import Metric
@@ -121,9 +120,9 @@ class AudioDistance(Metric):  # type: ignore[misc, unused-ignore]
 
     def _embedded(self, reference: Source | EmbeddingSet) -> FloatArray:
         """What the metric compares of the reference."""
-        if isinstance(self._distance, clap_score.ClapScore):
+        if self._takes_captions:
             raise UsageError(
-                "The CLAP score has captions as reference: update(captions, real=True)."
+                f"{self._distance.title} has captions as reference: update(captions, real=True)."
             )
         if not isinstance(reference, EmbeddingSet):
             embedder = replace(self._distance.embedder, encoder=self._encoder())
@@ -141,11 +140,11 @@ class AudioDistance(Metric):  # type: ignore[misc, unused-ignore]
     def update(self, waveforms: Tensor | Sequence[str], *, real: bool = False) -> None:
         """Embed waveforms ``(samples,)``, ``(clips, samples)`` or ``(clips, channels, samples)``.
 
-        The CLAP score takes captions as the real side.
+        A metric of captions, as the CLAP score, takes a list of them as the real side.
         """
         if real and self._reference is not None:
             raise UsageError("This metric has its reference: update it with generated clips only.")
-        if isinstance(self._distance, clap_score.ClapScore) and real:
+        if self._takes_captions and real:
             self._add_captions(waveforms)
             return
         if not isinstance(waveforms, Tensor):
@@ -162,10 +161,13 @@ class AudioDistance(Metric):  # type: ignore[misc, unused-ignore]
         side = self.real if real else self.generated
         side.append(torch.from_numpy(vectors).to(self.device))
 
+    @property
+    def _takes_captions(self) -> bool:
+        return "captions" in self._distance.accepts
+
     def _add_captions(self, captions: Tensor | Sequence[str]) -> None:
         if isinstance(captions, (Tensor, str)) or not all(isinstance(c, str) for c in captions):
-            raise UsageError("The CLAP score takes a list of captions with real=True.")
-        assert isinstance(self._distance, clap_score.ClapScore)
+            raise UsageError(f"{self._distance.title} takes a list of captions with real=True.")
         vectors = torch.from_numpy(self._distance.encode_captions(captions)).to(self.device)
         self.real.extend(vector[None] for vector in vectors)
 

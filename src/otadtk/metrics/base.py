@@ -269,6 +269,10 @@ class AudioMetric(MetricEntry, ABC):
         """What this metric compares of each waveform ``(clips, width)``."""
         return encoder.encode_batch(waveforms, sample_rate)
 
+    def encode_captions(self, captions: Sequence[str]) -> Array:
+        """What a metric of captions compares of each caption ``(captions, width)``."""
+        raise UsageError(f"{self.name} compares no captions.")
+
     @property
     def width(self) -> int:
         """How many numbers it compares of each clip."""

@@ -37,6 +37,8 @@ class Option:
     metavar: str | None = None
     is_data: bool = False
     """Whether it names files that are scored, as captions, and is no setting of the metric."""
+    asks: bool = False
+    """Whether it asks for its metric: a command that gets it computes the metric, too."""
 
     @property
     def flag(self) -> str:
@@ -63,6 +65,11 @@ class Measurement:
     """What the JSON document says of this score alone, as the metric's ``facts_schema`` has it."""
     diagnostics: OTADDiagnostics | None = None
     """The costs of single clips, of a metric that has them."""
+
+    @property
+    def named(self) -> str:
+        """Which of several numbers the score is; empty where there is one."""
+        return next(iter(self.values), "")
 
 
 @dataclass(frozen=True)
@@ -108,6 +115,11 @@ class MetricEntry:
     """Keywords of the class that are options of the commands, too."""
     facts_schema: ClassVar[Mapping[str, Any]] = NO_SCHEMA
     """JSON schema of the ``facts`` of its measurements, by name."""
+
+    @classmethod
+    def direction(cls) -> str:
+        """Which way is better, in words."""
+        return "higher is better" if cls.higher_is_better else "lower is closer"
 
     @classmethod
     def check_options(cls, given: Mapping[str, Any]) -> None:
@@ -174,7 +186,10 @@ def positive_float(text: str) -> float:
 
 def not_negative(text: str) -> float:
     """An argparse type: 0 or a finite number above."""
-    return 0.0 if text in ("0", "0.0") else positive_float(text)
+    try:
+        return 0.0 if float(text) == 0.0 else positive_float(text)
+    except (ValueError, argparse.ArgumentTypeError):
+        raise argparse.ArgumentTypeError(f"{text!r} is not 0 or a number above") from None
 
 
 def positive_whole(text: str) -> int:

@@ -14,7 +14,7 @@ from otadtk.encoders.networks.clap import SPECS as CLAP_SPECS
 from otadtk.errors import UsageError
 from otadtk.metrics.base import AudioMetric, MetricOptions, PathLike
 from otadtk.metrics.entry import Measurement, Option, some_of
-from otadtk.metrics.reported.pairing import read_column
+from otadtk.metrics.reported.pairing import read_column, read_rows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -104,6 +104,8 @@ class ClapScore(AudioMetric):
         if "captions" not in given and not any(may_have_columns(Path(place)) for place in sources):
             rest = " Or name the other results of the protocol: --results LIST."
             raise UsageError(NEEDS_CAPTIONS + (rest if "protocol" in given else ""))
+        if "captions" in given:
+            read_rows(given["captions"], ("file", "caption"))
 
     @property
     def settings_record(self) -> dict[str, Any]:
