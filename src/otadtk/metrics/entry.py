@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.floating]
 
 NO_SCHEMA: Mapping[str, Any] = {}
-Input = Literal["vectors", "frames", "moments", "class_scores", "pairs", "captions"]
+Input = Literal["vectors", "frames", "moments", "class_scores", "pairs"]
 """What of a set a metric can compare."""
 
 
@@ -103,6 +103,8 @@ class MetricEntry:
     """Whether its bias falls as 1/N, so that scores of subsets lead to that of infinitely many clips."""
     accepts: ClassVar[frozenset[Input]] = frozenset({"vectors"})
     """What of a set this metric can compare."""
+    reads_texts: ClassVar[bool] = False
+    """Whether clips are compared with texts, which ``encode_texts`` takes, and not with other clips."""
     least_clips: ClassVar[int] = 1
     """Clips that each side must have."""
     has_clip_costs: ClassVar[bool] = False

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 from otadtk.errors import UsageError
 from otadtk.metrics.base import MetricOptions, PathLike
 from otadtk.metrics.entry import GoldenValue, Measurement, Option, not_negative, some_of
+from otadtk.metrics.pairing import PAIRED, Pairing, pair_sets, read_rows
 from otadtk.metrics.reported.class_scores import ClassScoreMetric
-from otadtk.metrics.reported.pairing import PAIRED, Pairing, pair_sets, read_rows
 
 if TYPE_CHECKING:
     import numpy as np

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 
 from otadtk.metrics.base import AudioMetric, MetricOptions, PathLike
 from otadtk.metrics.entry import GoldenValue, Measurement, Option
-from otadtk.metrics.reported.pairing import read_column, read_rows
+from otadtk.metrics.pairing import read_column, read_rows
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
