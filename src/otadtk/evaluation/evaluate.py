@@ -155,9 +155,11 @@ class Evaluation(Written):
         values, floor = self.measurement.values, self.statistics.floor
         named = ", ".join(f"{name} {value:.6f}" for name, value in values.items())
         line = f"{self.label}: {named or f'{self.score:.6f}'}"
+        # a distance with a floor is known to be better below; its line without one stays a number
+        said = self.metric.higher_is_better or not self.metric.has_floor
+        better = self.metric.direction() if said else ""
         if floor is None:
-            return f"{line}  ({self.metric.direction()})"
-        better = self.metric.direction() if self.metric.higher_is_better else ""
+            return f"{line}  ({better})" if better else line
         above, ratio = self.score - floor.mean, floor.ratio(self.score)
         where = f"{abs(above):.6f} {'above' if above >= 0 else 'below'} its floor {floor.mean:.6f}"
         times = f", {ratio:.2f} times it" if ratio is not None else ""
