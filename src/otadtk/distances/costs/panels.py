@@ -12,13 +12,15 @@ import torch
 from torch import Tensor
 
 from otadtk.distances.costs.protocol import Cost
-from otadtk.distances.costs.squared import row_tiles
+from otadtk.distances.costs.squared import panel_tiles
 
+_BLOCK_COLUMNS = 1024
+"""Columns of a panel that are computed at a time: with its points a block stays in cache."""
 _PIECE_ELEMENTS = 1 << 18
 """Entries of a piece: two passes over 1 MB, which fits the second-level cache, cost little."""
 
-Change = Callable[[slice, Tensor], None]
-"""Changes the panel of some rows in place."""
+Change = Callable[[slice, slice, Tensor], None]
+"""Changes the entries of some rows and columns in place."""
 
 
 class Panels:
@@ -36,7 +38,7 @@ class Panels:
         upper: bool = False,
     ) -> None:
         self.cost = cost
-        self.tiles = row_tiles(*cost.shape) if tiles is None else tiles
+        self.tiles = panel_tiles(*cost.shape) if tiles is None else tiles
         self._upper = upper
         self._kept: list[Tensor] = []
         self._fitting = self._count_fitting(memory)
@@ -56,7 +58,7 @@ class Panels:
         """Change every panel from now on: those that are kept at once, the others when computed."""
         self._changes.append(change)
         for rows, panel in zip(self.tiles, self._kept, strict=False):
-            change(rows, panel)
+            change(rows, slice(self._first(rows), self.cost.shape[1]), panel)
 
     def release(self) -> None:
         """Free the kept panels; later passes compute them anew."""
@@ -112,10 +114,25 @@ class Panels:
                 yield part, piece, buffer[: len(piece)]
 
     def _compute(self, rows: slice, buffer: Tensor | None) -> Tensor:
-        panel = self.cost.tile(rows, self._first(rows), buffer=buffer)
-        for change in self._changes:
-            change(rows, panel)
+        """A panel, in a buffer if one is given; block by block, as all of it is too large for the cache."""
+        first, last = self._first(rows), self.cost.shape[1]
+        if last - first <= 2 * _BLOCK_COLUMNS:
+            return self._block(rows, slice(first, last), buffer)
+        height = rows.stop - rows.start
+        buffer = self.cost.tile_buffer([rows]) if buffer is None else buffer
+        panel = buffer[: height * (last - first)].view(height, last - first)
+        scratch = panel.new_empty(height * _BLOCK_COLUMNS)
+        for start in range(first, last, _BLOCK_COLUMNS):
+            columns = slice(start, min(start + _BLOCK_COLUMNS, last))
+            block = self._block(rows, columns, scratch)
+            panel[:, columns.start - first : columns.stop - first] = block
         return panel
+
+    def _block(self, rows: slice, columns: slice, buffer: Tensor | None) -> Tensor:
+        block = self.cost.tile(rows, columns.start, columns.stop, buffer=buffer)
+        for change in self._changes:
+            change(rows, columns, block)
+        return block
 
     def _first(self, rows: slice) -> int:
         """The first column of a panel."""

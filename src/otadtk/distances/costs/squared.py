@@ -18,8 +18,8 @@ from otadtk.distances.costs.rounding import UNIT, Rounding
 TILE_ELEMENTS = 1 << 21
 """Entries of one tile: 8 MB of float32, small enough to stay in cache between two passes."""
 
-LEAST_ROWS = 128
-"""Rows of a wide tile: a matrix product with 42 rows runs at half the speed."""
+LEAST_ROWS = 512
+"""Rows of a wide panel: a matrix product with 42 rows runs at half the speed."""
 
 _DOUBLE_LIMIT = 1 << 27
 """N·M·d up to which costs are computed in float64: there it costs milliseconds."""
@@ -41,6 +41,11 @@ def row_tiles(rows: int, columns: int, elements: int = TILE_ELEMENTS) -> list[sl
     """Slices that cut a (rows, columns) matrix into row tiles of at most so many entries."""
     height = max(1, min(rows, elements // max(columns, 1)))
     return [slice(start, min(start + height, rows)) for start in range(0, rows, height)]
+
+
+def panel_tiles(rows: int, columns: int) -> list[slice]:
+    """Slices that cut a matrix into row panels for matrix products: of a wide one larger than tiles."""
+    return row_tiles(rows, columns, max(TILE_ELEMENTS, LEAST_ROWS * columns))
 
 
 def _sum(points: Tensor, weights: Tensor) -> Tensor:

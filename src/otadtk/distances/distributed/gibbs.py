@@ -113,7 +113,7 @@ class DistributedKernel(GibbsKernel):
         parts: list[tuple[Tensor, Tensor]] = self._call("sweep", a, v)
         return torch.cat([u for u, _ in parts]), _total([column for _, column in parts])
 
-    def products(self, u: Tensor, v: Tensor, beta: Tensor, a: Tensor) -> PlanProducts:
+    def products(self, u: Tensor | None, v: Tensor, beta: Tensor, a: Tensor) -> PlanProducts:
         """What the sums over T are made of."""
         parts: list[PlanProducts] = self._call("products", u, v, beta, a)
         return PlanProducts(*map(_total, zip(*parts, strict=True)))
