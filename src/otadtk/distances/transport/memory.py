@@ -40,7 +40,7 @@ def memory_budget(n: int, m: int, d: int, item: int, max_memory: int | None) -> 
     """The budget of an N×M problem in d dimensions with entries of ``item`` bytes."""
     limit = DEFAULT_MEMORY if max_memory is None else max_memory
     points = 2 * (n + m) * d * item  # centred copies
-    scratch = 6 * max(TILE_ELEMENTS, LEAST_ROWS * m) * item
+    scratch = 2 * max(3 * TILE_ELEMENTS, LEAST_ROWS * m) * item
     wanted, room = n * m * item, limit - points - scratch
     kept = max(0, min(wanted, room))
     sharp = max(0, min(wanted, room - _SPARSE_BYTES_A_POINT * (n + m)))

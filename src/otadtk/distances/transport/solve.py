@@ -25,7 +25,7 @@ from otadtk.distances.transport.sparse.sharp import solve_sharp_cross, solve_sha
 # Why each has its value, and what it trades: docs/understand/solver.md.
 _ROUNDED = 1e-6
 """Step 1a: rounding of the costs in units of ε, up to which they need not come from differences."""
-TILED_FROM, _TILED_GOAL = 2000, 1e-4
+TILED_FROM, _TILED_GOAL = 2000, 2e-4
 """Step 2d: points a side, and marginal error (L1) in units of the tolerance to end with."""
 _PATIENCE = 200
 """Step 2: sweeps of a smooth problem after which step 3 is tried."""
@@ -198,7 +198,7 @@ class Coupler:
     def _tiled(self, cost: Cost, a: Tensor, b: Tensor, term: str, limit: int) -> Coupling | None:
         """Step 2d, in float32: few sweeps, by Newton steps on a sparse stand-in for the plan."""
         f, g = start(cost, a, b, self.epsilon)
-        goal, memory = _TILED_GOAL * self.tolerance, self.budget.kept_bytes // 2
+        goal, memory = _TILED_GOAL * self.tolerance, self.budget.kept_bytes
         kernel = PanelKernel(cost, self.epsilon, 0, potentials=(f, g))
         tiled = TiledSelf(kernel, a, f, term) if cost.symmetric else TiledCross(kernel, a, b)
         solved = tiled.solve(goal, limit, memory, self.progress)

@@ -26,7 +26,8 @@ def wide_product(panel: Tensor, vectors: Tensor, wide: torch.dtype) -> Tensor:
 
 PIECE_ELEMENTS = 1 << 16
 """Entries of a panel of which the logarithm and a wide copy are made at a time: 1.3 MB in all."""
-_LEAST_PIECE_ROWS = 4
+_PIECE_COLUMNS, _PIECE_ROWS = 1024, 128
+"""Of a wide panel: columns that are taken at a time, and rows."""
 
 
 class PlanProducts(NamedTuple):
@@ -78,23 +79,25 @@ def plan_products(
     of_beta = products(None, (v * beta).to(dtype))
     first, second = products(narrow_u, narrow_v), products(None, narrow_v)
     columns_left = torch.zeros_like(v)
-    for part, panel in _pieces(panels, symmetric):
-        wide = panel.to(u.dtype)
-        plain.add_rows(part, wide)
+    for part, panel, first_column in _strips(panels, symmetric):
+        blocks = _blocks(panel, first_column)
         if exact:
-            u[part] = a[part] / plain.rows[part]
+            sums = sum((block.to(u.dtype) @ v[columns] for columns, block in blocks), a.new_zeros(()))
+            u[part] = a[part] / sums
             narrow_u[part], narrow_uf[part] = u[part], u[part] * f0[part]
-        elif not symmetric:  # the rows of a panel are known by now
-            left = a[part] / plain.rows[part] - u[part]
-            columns_left += panel.T @ left.to(dtype)
-        plain.add_columns(part, wide)
-        if not symmetric:  # there f₀ and g₀ are zero
-            of_f_and_g.add(part, panel)
-        of_beta.add(part, panel)
-        log_k = panel.log()
-        weighted = panel * log_k
-        first.add(part, weighted)
-        second.add(part, weighted.mul_(log_k))
+        for columns, block in blocks:
+            plain.add(part, columns, block.to(u.dtype))
+            if not symmetric:  # there f₀ and g₀ are zero
+                of_f_and_g.add(part, columns, block)
+            of_beta.add(part, columns, block)
+            log_k = block.log()
+            weighted = block * log_k
+            first.add(part, columns, weighted)
+            second.add(part, columns, weighted.mul_(log_k))
+        if not (exact or symmetric):  # the rows of a strip are known by now
+            left = (a[part] / plain.rows[part] - u[part]).to(dtype)
+            for columns, block in blocks:
+                columns_left[columns] += block.T @ left
     return PlanProducts(
         rows=plain.rows,
         columns=plain.columns,
@@ -108,20 +111,34 @@ def plan_products(
     )
 
 
-def _pieces(
+def _strips(
     panels: Iterable[tuple[slice, Tensor]], symmetric: bool
-) -> Iterator[tuple[slice, Tensor]]:
-    """The panels in lower ones, of which several functions fit the cache."""
+) -> Iterator[tuple[slice, Tensor, int]]:
+    """(rows, entries, first column) of lower panels, of which several functions fit the cache."""
     for part, panel in panels:
-        step = max(_LEAST_PIECE_ROWS, PIECE_ELEMENTS // panel.shape[1])
+        wide = panel.shape[1] > 2 * _PIECE_COLUMNS
+        step = _PIECE_ROWS if wide else max(1, PIECE_ELEMENTS // panel.shape[1])
         for top in range(0, len(panel), step):
             rows = slice(part.start + top, min(part.start + top + step, part.stop))
             # of a symmetric kernel, what is left of the diagonal is known from above
-            yield rows, panel[top : top + step, top if symmetric else 0 :]
+            skipped = top if symmetric else 0
+            first = rows.start if symmetric else 0
+            yield rows, panel[top : top + step, skipped:], first
+
+
+def _blocks(strip: Tensor, first: int) -> list[tuple[slice, Tensor]]:
+    """(columns, entries) of a strip that begins at a column; a narrow one is one block."""
+    width = strip.shape[1]
+    step = _PIECE_COLUMNS if width > 2 * _PIECE_COLUMNS else width
+    starts = range(0, width, step)
+    return [
+        (slice(first + start, first + min(start + step, width)), strip[:, start : start + step])
+        for start in starts
+    ]
 
 
 class _Products:
-    """Accumulates X v and Xᵀ u piece by piece, for X = K or K times a function of K.
+    """Accumulates X v and Xᵀ u block by block, for X = K or K times a function of K.
 
     Vectors, not matrices of a few columns: products with these take many times as long. Without u
     there are no columns.
@@ -140,20 +157,13 @@ class _Products:
         self.rows = v.new_zeros(height, dtype=wide)
         self.columns = self.rows if symmetric else v.new_zeros(len(v), dtype=wide)
 
-    def add(self, part: slice, piece: Tensor) -> None:
-        """Takes in a piece; a strictly upper part stands for the lower one as well."""
-        self.add_rows(part, piece)
-        self.add_columns(part, piece)
-
-    def add_rows(self, part: slice, piece: Tensor) -> None:
-        """X v alone."""
-        v = self._v[part.start :] if self._symmetric else self._v
-        self.rows[part] += wide_product(piece, v, self.rows.dtype)
-
-    def add_columns(self, part: slice, piece: Tensor) -> None:
-        """Xᵀ u alone."""
+    def add(self, part: slice, columns: slice, block: Tensor) -> None:
+        """Takes in a block; a strictly upper part stands for the lower one as well."""
+        self.rows[part] += block @ self._v[columns]
         if self._symmetric:
-            below = piece[:, part.stop - part.start :]
-            self.rows[part.stop :] += below.T @ self._v[part]
+            inside = max(0, part.stop - columns.start)  # the square on the diagonal is there as a whole
+            if inside < block.shape[1]:
+                below = slice(columns.start + inside, columns.stop)
+                self.rows[below] += block[:, inside:].T @ self._v[part]
         elif self._u is not None:
-            self.columns += piece.T @ self._u[part]
+            self.columns[columns] += block.T @ self._u[part]

@@ -25,11 +25,11 @@ from otadtk.distances.transport.sparse.laplacian import conjugate_gradients
 if TYPE_CHECKING:  # slow to import, and most problems need none of it
     import scipy.sparse
 
-KAPPA = 400.0
+KAPPA = 600.0
 """Entries that stay per point, at most."""
 ENTRY_BYTES = 8
 _PIECE_ELEMENTS = 1 << 19
-_BALANCING = 6
+_BALANCING = 3
 _GOAL, _STEPS = 3e-3, 80
 """Of the linear systems: residual, relative to the right side, and steps at most."""
 _NEWTON_STEPS, _ROUGH, _LONGEST = 6, 1e-3, 4.0
@@ -71,10 +71,9 @@ class Sampler:
             size = likely.numel()
             place = torch.randint(len(self._random) - size + 1, (1,), generator=self._place)
             random = self._random[int(place) : int(place) + size].view(likely.shape)
-            where = (likely > random).nonzero()
-            rows, columns = where[:, 0], where[:, 1]
-            values = piece[rows, columns] / likely[rows, columns].clamp_(max=1.0)
-            rows = rows + top
+            where = torch.from_numpy(np.flatnonzero((likely > random).numpy()))
+            values = piece.reshape(-1)[where] / likely.view(-1)[where].clamp_(max=1.0)
+            rows, columns = where // panel.shape[1] + top, where % panel.shape[1]
             if self._symmetric:  # the upper triangle stands for both, and the diagonal for itself
                 upper = columns >= rows
                 rows, columns, values = rows[upper], columns[upper], values[upper]

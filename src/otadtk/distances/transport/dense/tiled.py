@@ -30,6 +30,8 @@ _FEWEST = 250
 _SAMPLE_GOAL = 1e-4
 _WIDE_FROM = 1e-4
 """Marginal error (L1) from which on sums are wide: in float32 they end at 1e-7."""
+_NEAR = 4.0
+"""The goal is predicted; up to so many times as much, another sweep is not worth it."""
 _FAR = 0.1
 """Marginal error (L1) after which the stand-in is drawn anew."""
 _PIECE_ELEMENTS = 1 << 18
@@ -100,7 +102,7 @@ class TiledTerm(ABC):
                 return None
             rate = rate if last == math.inf else max(_LEAST_RATE, self.error / last)
             stalled = rate > _STALLED or sweep >= limit - 1
-            if self.plan is not None and (self.error <= goal or stalled):
+            if self.plan is not None and (self.error <= _NEAR * goal or stalled):
                 return self.plan, sweep
             last = self.error
             point = mixing.step(point, self.step(surrogate))
