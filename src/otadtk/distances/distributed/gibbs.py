@@ -129,7 +129,7 @@ class DistributedKernel(GibbsKernel):
     def release(self) -> None:
         """Nothing: workers free their panels when they get the next problem."""
 
-    def _call(self, method: str, *vectors: Tensor) -> list[Any]:
+    def _call(self, method: str, *vectors: Tensor | None) -> list[Any]:
         """What a method of ``PanelKernel`` gives for every block."""
         call = methodcaller(method, *vectors)
         return self._map(partial(_calling, self._shared, self._potentials, call))

@@ -192,11 +192,13 @@ class Coupler:
 
     def _in_tiles(self, cost: Cost) -> bool:
         """Whether costs are computed anew in every sweep, here and often enough to save sweeps."""
-        large = min(cost.shape) >= TILED_FROM and cost.dtype == torch.float32
-        return large and self.budget.streaming and self.backend is HERE and cost.device.type == "cpu"
+        large = min(cost.shape) >= TILED_FROM
+        return (
+            large and self.budget.streaming and self.backend is HERE and cost.device.type == "cpu"
+        )
 
     def _tiled(self, cost: Cost, a: Tensor, b: Tensor, term: str, limit: int) -> Coupling | None:
-        """Step 2d, in float32: few sweeps, by Newton steps on a sparse stand-in for the plan."""
+        """Step 2d: few sweeps, by Newton steps on a sparse stand-in for the plan."""
         f, g = start(cost, a, b, self.epsilon)
         goal, memory = _TILED_GOAL * self.tolerance, self.budget.kept_bytes
         kernel = PanelKernel(cost, self.epsilon, 0, potentials=(f, g))

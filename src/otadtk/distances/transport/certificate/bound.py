@@ -28,7 +28,10 @@ def value_from_marginals(
     rho, sigma = np.minimum(1.0, a / r), np.minimum(1.0, b / c)
     row, column = rho * r, sigma * c
     of_rows, of_columns = float(c @ (1.0 - sigma)), float(r @ (1.0 - rho))  # Σ w, Σ z at most
-    rest = min(max(1.0 - row.sum(), 0.0) + of_rows, max(1.0 - column.sum(), 0.0) + of_columns)
+    rest = min(
+        max(1.0 - float(row.sum()), 0.0) + of_rows,
+        max(1.0 - float(column.sum()), 0.0) + of_columns,
+    )
     # both sides of T₂ have the same mass: a constant may go from f to g, as suits the bound
     inner = min(
         float(row @ (plan.f - shift) + column @ (plan.g + shift))
@@ -39,7 +42,7 @@ def value_from_marginals(
     thinnest_a = _share(a, row) + float((r / a).max()) * float((1.0 - sigma).max())
     thinnest_b = _share(b, column) + float((c / b).max()) * float((1.0 - rho).max())
     entropy = _times_logarithm(rest, thinnest_a) + _times_logarithm(rest, thinnest_b)
-    return inner + rest * (cost.largest() + epsilon) + epsilon * entropy
+    return float(inner + rest * (cost.largest() + epsilon) + epsilon * entropy)
 
 
 def _share(weights: FloatArray, sums: FloatArray) -> float:
@@ -48,7 +51,7 @@ def _share(weights: FloatArray, sums: FloatArray) -> float:
 
 
 def _times_logarithm(mass: float, most: float) -> float:
-    """x log(most / x) at most, for 0 ≤ x ≤ mass: it grows up to x = most / e."""
+    """The largest x log(most / x) for 0 ≤ x ≤ mass: it grows up to x = most / e."""
     if mass <= 0.0:
         return 0.0
     return mass * math.log(most / mass) if mass < most / math.e else most / math.e

@@ -70,7 +70,9 @@ def certify(
         primal = value_from_marginals(plan, a, b, cost, epsilon)
         correct = correct and primal - dual > _NARROW * tolerance * max(abs(primal), epsilon)
     goal = 1e-3 * tolerance
-    if correct and cost.symmetric:  # missing mass travels at the mean cost, far above the value of a self term
+    if (
+        correct and cost.symmetric
+    ):  # missing mass travels at the mean cost, far above the value of a self term
         level = max(abs(float(a @ plan.f + b @ plan.g)), epsilon)
         goal *= level / max(level, cost.mean(torch.from_numpy(a), torch.from_numpy(b)))
     scaled = _corrected(plan, a, b, cost.symmetric, goal) if correct else None

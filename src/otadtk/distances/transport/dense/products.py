@@ -82,7 +82,9 @@ def plan_products(
     for part, panel, first_column in _strips(panels, symmetric):
         blocks = _blocks(panel, first_column)
         if exact:
-            sums = sum((block.to(u.dtype) @ v[columns] for columns, block in blocks), a.new_zeros(()))
+            sums = sum(
+                (block.to(u.dtype) @ v[columns] for columns, block in blocks), a.new_zeros(())
+            )
             u[part] = a[part] / sums
             narrow_u[part], narrow_uf[part] = u[part], u[part] * f0[part]
         for columns, block in blocks:
@@ -161,7 +163,9 @@ class _Products:
         """Takes in a block; a strictly upper part stands for the lower one as well."""
         self.rows[part] += block @ self._v[columns]
         if self._symmetric:
-            inside = max(0, part.stop - columns.start)  # the square on the diagonal is there as a whole
+            inside = max(
+                0, part.stop - columns.start
+            )  # the square on the diagonal is there as a whole
             if inside < block.shape[1]:
                 below = slice(columns.start + inside, columns.stop)
                 self.rows[below] += block[:, inside:].T @ self._v[part]

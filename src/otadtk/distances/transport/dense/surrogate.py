@@ -25,8 +25,8 @@ from otadtk.distances.transport.sparse.laplacian import conjugate_gradients
 if TYPE_CHECKING:  # slow to import, and most problems need none of it
     import scipy.sparse
 
-KAPPA = 600.0
-"""Entries that stay per point, at most."""
+KAPPA, LEAST_KAPPA = 600.0, 50.0
+"""Entries that stay per point: at most, and where there is little memory."""
 ENTRY_BYTES = 8
 _PIECE_ELEMENTS = 1 << 19
 _BALANCING = 3
@@ -45,7 +45,8 @@ class Sampler:
     def __init__(self, a: Tensor, b: Tensor, memory: int, *, symmetric: bool) -> None:
         self._symmetric, self.shape = symmetric, (len(a), len(b))
         self._root_a, self._root_b = a.sqrt(), b.sqrt()
-        kappa = min(KAPPA, memory / (1.1 * ENTRY_BYTES * (len(a) + len(b))))
+        fitting = memory / (1.1 * ENTRY_BYTES * (len(a) + len(b)))
+        kappa = min(KAPPA, max(LEAST_KAPPA, fitting))
         self._factor = 2.0 * kappa
         # pages of an array that are not written to take no memory
         capacity = int(1.1 * kappa * (len(a) + len(b))) + len(a) + 1000
@@ -55,7 +56,8 @@ class Sampler:
         self._count = 0
         generator = torch.Generator().manual_seed(0)
         # one run of random numbers, read from a new place each time: fresh ones would take longer
-        self._random = torch.rand(2 * max(_PIECE_ELEMENTS, len(b)), generator=generator)
+        size = max(len(b), min(_PIECE_ELEMENTS, len(a) * len(b)))
+        self._random = torch.rand(2 * size, generator=generator)
         self._place = generator
 
     def add(self, part: slice, panel: Tensor, u: Tensor, v: Tensor) -> None:
@@ -103,6 +105,7 @@ class Surrogate:
         n, m = self._matrix.shape
         self._rho, self._sigma = np.ones(n, dtype=np.float32), np.ones(m, dtype=np.float32)
 
+    @np.errstate(all="ignore")  # a step that is lost is noticed by the next sweep
     def column_step(self, u: Tensor, v: Tensor, c: Tensor, a: Tensor, b: Tensor) -> Tensor:
         """The step of log v for a plan whose rows are right and whose columns sum to c."""
         rows, columns = _narrow(a), _narrow(c)
@@ -123,11 +126,12 @@ class Surrogate:
                 image: FloatArray = column * z - scaled * (self._transposed @ inner)
                 return image
 
-            return _Newton(column, laplacian, conserves=True)
+            return _Newton(column.astype(np.float64), laplacian, conserves=True)
 
         step = _newton_steps(newton, (b / c).log().numpy())
         return torch.from_numpy(step - float(b.numpy() @ step))
 
+    @np.errstate(all="ignore")
     def self_step(self, s: Tensor, r: Tensor, a: Tensor) -> Tensor:
         """The step of log s for a plan diag(s) K diag(s) whose rows sum to r."""
         rows, scale = _narrow(r), _narrow(s)
@@ -143,7 +147,7 @@ class Surrogate:
                 image: FloatArray = row * z + self._image(scaled, z.astype(np.float32))
                 return image
 
-            return _Newton(row, operator, conserves=False)
+            return _Newton(row.astype(np.float64), operator, conserves=False)
 
         return torch.from_numpy(_newton_steps(newton, (a / r).log().numpy()))
 
@@ -174,7 +178,7 @@ def _newton_steps(newton: Callable[[FloatArray], _Newton], lacking: FloatArray) 
     first, goal = None, 0.0
     for _ in range(_NEWTON_STEPS):
         system = newton(total)
-        sums = np.maximum(system.sums.astype(np.float64), _LEAST)
+        sums = np.maximum(system.sums, _LEAST)
         first = sums if first is None else first
         wanted = sums * (lacking - np.log(sums / first))
         if system.conserves:

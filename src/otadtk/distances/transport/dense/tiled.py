@@ -34,6 +34,8 @@ _NEAR = 4.0
 """The goal is predicted; up to so many times as much, another sweep is not worth it."""
 _FAR = 0.1
 """Marginal error (L1) after which the stand-in is drawn anew."""
+_NOTHING = 1e-300
+"""Nothing is divided by less."""
 _PIECE_ELEMENTS = 1 << 18
 _FIRST_RATE, _LEAST_RATE, _STALLED = 0.05, 0.01, 0.7
 """What a step is expected to leave of the error: before one was seen, and at best; and from what on
@@ -100,7 +102,7 @@ class TiledTerm(ABC):
             progress(self._name, sweep, self.error)
             if not math.isfinite(self.error):
                 return None
-            rate = rate if last == math.inf else max(_LEAST_RATE, self.error / last)
+            rate = rate if last == math.inf else max(_LEAST_RATE, self.error / max(last, _NOTHING))
             stalled = rate > _STALLED or sweep >= limit - 1
             if self.plan is not None and (self.error <= _NEAR * goal or stalled):
                 return self.plan, sweep
