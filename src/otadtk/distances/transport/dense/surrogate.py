@@ -25,9 +25,11 @@ from otadtk.distances.transport.sparse.laplacian import conjugate_gradients
 if TYPE_CHECKING:  # slow to import, and most problems need none of it
     import scipy.sparse
 
-KAPPA, LEAST_KAPPA = 600.0, 50.0
-"""Entries that stay per point: at most, and where there is little memory."""
+KAPPA, SELF_KAPPA, LEAST_KAPPA = 1200.0, 2400.0, 50.0
+"""κ: of two clouds, of a cloud with itself, of which half is kept, and where there is little memory."""
 ENTRY_BYTES = 8
+_MARGIN = 1.1
+"""Room for chance, and for a plan that has become flatter than at an earlier sample."""
 _PIECE_ELEMENTS = 1 << 19
 _BALANCING = 3
 _GOAL, _STEPS = 3e-3, 80
@@ -42,14 +44,18 @@ FloatVector = NDArray[np.float32]
 class Sampler:
     """Collects the entries of K that stay, panel by panel from the top; T = diag(u) K diag(v)."""
 
-    def __init__(self, a: Tensor, b: Tensor, memory: int, *, symmetric: bool) -> None:
+    def __init__(
+        self, a: Tensor, b: Tensor, memory: int, *, symmetric: bool, filling: float = 1.0
+    ) -> None:
+        """``filling`` is that of an earlier sample, from which follows what fits the memory."""
         self._symmetric, self.shape = symmetric, (len(a), len(b))
         self._root_a, self._root_b = a.sqrt(), b.sqrt()
-        fitting = memory / (1.1 * ENTRY_BYTES * (len(a) + len(b)))
-        kappa = min(KAPPA, max(LEAST_KAPPA, fitting))
-        self._factor = 2.0 * kappa
+        points = len(a) + len(b)
+        fitting = memory / (_MARGIN * ENTRY_BYTES * points * filling)
+        kappa = min(SELF_KAPPA if symmetric else KAPPA, max(LEAST_KAPPA, fitting))
+        self._factor, self._most = 2.0 * kappa, kappa * points
         # pages of an array that are not written to take no memory
-        capacity = int(1.1 * kappa * (len(a) + len(b))) + len(a) + 1000
+        capacity = int(_MARGIN * kappa * points * filling) + len(a) + 1000
         self._values = np.empty(capacity, dtype=np.float32)
         self._columns = np.empty(capacity, dtype=np.int32)
         self._lengths = np.zeros(len(a), dtype=np.int64)
@@ -86,6 +92,11 @@ class Sampler:
             self._columns[span] = (columns[:count] + first).numpy()
             self._lengths[part] += np.bincount(rows[:count].numpy(), minlength=len(panel))
             self._count += count
+
+    @property
+    def filling(self) -> float:
+        """Entries that stayed, as a part of κ (N + M): large ones count once, however large."""
+        return max(0.05, self._count / self._most)
 
     def matrix(self) -> scipy.sparse.csr_matrix:
         """What stays of K; of a symmetric K a triangle U, for K̃ = U + Uᵀ."""

@@ -32,7 +32,7 @@ _WIDE_FROM = 1e-4
 """Marginal error (L1) from which on sums are wide: in float32 they end at 1e-7."""
 _NEAR = 4.0
 """The goal is predicted; up to so many times as much, another sweep is not worth it."""
-_FAR = 0.1
+_FAR = 0.05
 """Marginal error (L1) after which the stand-in is drawn anew."""
 _NOTHING = 1e-300
 """Nothing is divided by less."""
@@ -74,6 +74,7 @@ class TiledTerm(ABC):
 
     def __init__(self, kernel: PanelKernel, name: str, point: Tensor) -> None:
         self._kernel, self._name, self._point = kernel, name, point
+        self._filling = 1.0
 
     @abstractmethod
     def sweep(self, point: Tensor, sampler: Sampler | None, *, wide: bool) -> None:
@@ -121,6 +122,7 @@ class TiledTerm(ABC):
         """A stand-in for the plan, drawn by a sweep."""
         sampler = self.sampler(memory)
         self.sweep(point, sampler, wide=False)
+        self._filling = sampler.filling
         return Surrogate(sampler)
 
 
@@ -151,7 +153,7 @@ class TiledCross(TiledTerm):
 
     def sampler(self, memory: int) -> Sampler:
         """Of all entries."""
-        return Sampler(self._a, self._b, memory, symmetric=False)
+        return Sampler(self._a, self._b, memory, symmetric=False, filling=self._filling)
 
 
 class TiledSelf(TiledTerm):
@@ -182,7 +184,7 @@ class TiledSelf(TiledTerm):
 
     def sampler(self, memory: int) -> Sampler:
         """Of the upper triangle."""
-        return Sampler(self._a, self._a, memory, symmetric=True)
+        return Sampler(self._a, self._a, memory, symmetric=True, filling=self._filling)
 
 
 def _sweep(
