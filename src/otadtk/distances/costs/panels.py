@@ -6,7 +6,9 @@ enough memory every panel is computed once, with little it is computed anew in e
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import torch
 from torch import Tensor
@@ -74,16 +76,39 @@ class Panels:
         return self._read(keep)
 
     def _read(self, keep: bool) -> Iterator[tuple[slice, Tensor]]:
-        buffer: Tensor | None = None
-        for index, rows in enumerate(self.tiles):
-            if index < len(self._kept):
-                yield rows, self._kept[index]
-            elif keep and index < self._fitting:
+        fitting = self._fitting if keep else len(self._kept)
+        for index, rows in enumerate(self.tiles[:fitting]):
+            if index == len(self._kept):
                 self._kept.append(self._compute(rows, None))
-                yield rows, self._kept[index]
-            else:
-                buffer = self.cost.tile_buffer(self.tiles) if buffer is None else buffer
-                yield rows, self._compute(rows, buffer)
+            yield rows, self._kept[index]
+        yield from self._computed(self.tiles[fitting:])
+
+    def _computed(self, tiles: Sequence[slice]) -> Iterator[tuple[slice, Tensor]]:
+        """(rows, panel), computed anew on as many threads as torch would use for one of them.
+
+        A thread has a panel to itself: threads that share each product would wait for each other.
+        """
+        threads = torch.get_num_threads() if self.cost.device.type == "cpu" else 1
+        buffers = [self.cost.tile_buffer(self.tiles) for _ in range(min(threads + 1, len(tiles)))]
+        if threads == 1 or len(tiles) < 2:
+            for rows in tiles:
+                yield rows, self._compute(rows, buffers[0])
+            return
+        compute = torch.inference_mode(torch.is_inference_mode_enabled())(self._compute)
+        torch.set_num_threads(1)  # of this thread, which reads them
+        try:
+            with ThreadPoolExecutor(
+                threads, initializer=torch.set_num_threads, initargs=(1,)
+            ) as pool:
+                coming: deque[Future[Tensor]] = deque()
+                for index in range(len(tiles) + threads):
+                    if index < len(tiles):  # one panel is being read, the others are computed
+                        buffer = buffers[index % len(buffers)]
+                        coming.append(pool.submit(compute, tiles[index], buffer))
+                    if index >= threads:
+                        yield tiles[index - threads], coming.popleft().result()
+        finally:
+            torch.set_num_threads(threads)
 
     def rows(self, chosen: Tensor) -> Tensor:
         """C in the chosen rows, a fresh tensor: from the panel, if there is only one."""

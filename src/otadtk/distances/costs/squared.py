@@ -18,7 +18,7 @@ from otadtk.distances.costs.rounding import UNIT, Rounding
 TILE_ELEMENTS = 1 << 21
 """Entries of one tile: 8 MB of float32, small enough to stay in cache between two passes."""
 
-LEAST_ROWS = 512
+LEAST_ROWS = 256
 """Rows of a wide panel: a matrix product with 42 rows runs at half the speed."""
 
 _DOUBLE_LIMIT = 1 << 27
