@@ -93,11 +93,21 @@ class TiledTerm(ABC):
         """For the first sweep."""
 
     def solve(
-        self, goal: float, limit: int, memory: int, progress: Progress
+        self,
+        goal: float,
+        limit: int,
+        memory: int,
+        progress: Progress,
+        rough: PanelKernel | None = None,
     ) -> tuple[KernelPlan, int] | None:
-        """(plan, sweeps), with an error up to the goal or as small as it gets; None if it is lost."""
+        """(plan, sweeps), with an error up to the goal or as small as it gets; None if it is lost.
+
+        The first sweep may be over a ``rough`` kernel that takes less time.
+        """
         mixing, point = Anderson(), self._point
+        kernel, self._kernel = self._kernel, rough or self._kernel
         surrogate = self._draw(point, memory)
+        self._kernel = kernel
         last, rate = math.inf, _FIRST_RATE
         for sweep in range(1, limit + 1):
             progress(self._name, sweep, self.error)
@@ -109,7 +119,8 @@ class TiledTerm(ABC):
                 return self.plan, sweep
             last = self.error
             point = mixing.step(point, self.step(surrogate))
-            if last > _FAR:  # the plan changes so much that other entries count
+            if last > _FAR or (sweep == 1 and rough is not None):
+                # the plan changes so much that other entries count
                 del surrogate  # before the next one takes its place in memory
                 surrogate, mixing = self._draw(point, memory), Anderson()
             elif self.plan is not None or stalled or rate * last <= goal:
