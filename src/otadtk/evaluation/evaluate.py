@@ -155,7 +155,9 @@ class Evaluation(Written):
         values, floor = self.measurement.values, self.statistics.floor
         named = ", ".join(f"{name} {value:.6f}" for name, value in values.items())
         line = f"{self.label}: {named or f'{self.score:.6f}'}"
-        better = "higher is better" if self.metric.higher_is_better else ""
+        # a distance with a floor is known to be better below; its line without one stays a number
+        said = self.metric.higher_is_better or not self.metric.has_floor
+        better = self.metric.direction() if said else ""
         if floor is None:
             return f"{line}  ({better})" if better else line
         above, ratio = self.score - floor.mean, floor.ratio(self.score)
