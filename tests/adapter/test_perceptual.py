@@ -90,11 +90,22 @@ def test_single_clips_are_judged_with_weights_of_their_own() -> None:
     metric = network()
     metric.clip_weights.copy_(0.25 * metric.weights)
     metric.clip_fault_weight.copy_(9.0 * metric.fault_weight)
-    x = torch.randn(5, 18, dtype=torch.float64)
+    x = metric.mean + 0.01 * torch.randn(5, 18, dtype=torch.float64)  # far from every bound
     before, clips = metric(x), metric.for_clips()
-    torch.testing.assert_close(clips(x)[:, :18], 0.5 * before[:, :18])
+    torch.testing.assert_close(clips(x)[:, :18], 0.5 * before[:, :18], rtol=1e-3, atol=1e-6)
     torch.testing.assert_close(clips(x)[:, 18:], 3.0 * before[:, 18:])
     torch.testing.assert_close(metric(x), before)  # sets are compared as before
     assert sum(tensor.numel() for tensor in clips.state_dict().values()) == sum(
         tensor.numel() for tensor in metric.state_dict().values()
     )
+
+
+def test_among_single_clips_gross_features_count_more() -> None:
+    metric = network()
+    metric.clip_weights.copy_(metric.weights)
+    metric.clip_fault_weight.copy_(metric.fault_weight)
+    x = torch.zeros(2, 18, dtype=torch.float64)
+    x[0, 12], x[1, 12] = 5.0, 10.0  # deviations of one feature
+    sets, clips = metric(x)[:, 8:18], metric.for_clips()(x)[:, 8:18]
+    assert torch.dist(*clips) > 1.5 * torch.dist(*sets)
+    torch.testing.assert_close(metric.for_clips()(x)[:, 18:], metric(x)[:, 18:])  # h hears the same

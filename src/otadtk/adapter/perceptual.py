@@ -19,6 +19,9 @@ from otadtk.adapter.network import Adapter
 
 _BOUND = 4.0
 """A feature counts up to about four deviations of the reference collection."""
+_CLIP_BOUND = 8.0
+"""For single clips up to eight: recordings that are clipped a little are not as far as those that are
+clipped throughout."""
 _REACH = 2.0
 """A block counts up to about twice its usual norm."""
 _SHARPNESS = 4.0
@@ -41,7 +44,8 @@ class PerceptualAdapter(Adapter):
 
     Content hides faults: two clean clips of different sounds are farther apart than a clean clip and a
     spoilt one. Sets are compared with w and α; single clips are judged with ``clip_weights`` and
-    ``clip_fault_weight``, in which faults count more (``for_clips``).
+    ``clip_fault_weight``, in which faults and signal features count more, and with features bounded at
+    ±8 (``for_clips``).
     """
 
     def __init__(
@@ -57,6 +61,7 @@ class PerceptualAdapter(Adapter):
         """``blocks`` are their sizes; h listens to those from ``heard[0]`` up to ``heard[1]``."""
         super().__init__()
         self.unit_input = unit_input
+        self._bound = _BOUND
         self.blocks = list(blocks)
         self._listened = slice(sum(blocks[: heard[0]]), sum(blocks[: heard[1]]))
         self.input_dim = sum(blocks)
@@ -98,10 +103,11 @@ class PerceptualAdapter(Adapter):
         changed._buffers = {
             **self._buffers, "weights": self.clip_weights, "fault_weight": self.clip_fault_weight
         }  # fmt: skip
+        changed._bound = _CLIP_BOUND
         return changed
 
-    def standard(self, x: Tensor) -> Tensor:
-        """The features in deviations of the reference collection, each bounded smoothly at ±4.
+    def standard(self, x: Tensor, bound: float = _BOUND) -> Tensor:
+        """The features in deviations of the reference collection, each bounded smoothly at ±``bound``.
 
         The embedding is left as it is, or brought to norm 1 with ``unit_input``.
         """
@@ -111,7 +117,7 @@ class PerceptualAdapter(Adapter):
             embedding = functional.normalize(embedding, dim=1)
         z = (rest - self.mean[width:]) / self.spread[width:]
         embedding = embedding - self.mean[:width]
-        return torch.cat([embedding, _BOUND * torch.tanh(z / _BOUND)], dim=1)
+        return torch.cat([embedding, bound * torch.tanh(z / bound)], dim=1)
 
     def faults(self, z: Tensor) -> Tensor:
         """The logit of each family of faults ``(n, families)`` from what ``standard`` gives."""
@@ -128,14 +134,15 @@ class PerceptualAdapter(Adapter):
 
     def forward(self, x: Tensor) -> Tensor:
         """[√w_b · z̃_b, √α · f̃] of vectors ``(n, input_dim)``."""
-        z = self.standard(x)
+        z = self.standard(x, self._bound)
         parts = [
             weight.sqrt() * _bounded(block / scale, z.new_tensor(_REACH))
             for block, scale, weight in zip(
                 torch.split(z, self.blocks, dim=1), self.scales, self.weights, strict=True
             )
         ]
-        return torch.cat([*parts, self.coordinates(self.faults(z))], dim=1)
+        heard = z if self._bound == _BOUND else self.standard(x)  # h was trained with this bound
+        return torch.cat([*parts, self.coordinates(self.faults(heard))], dim=1)
 
     def log_volume(self, z: Tensor) -> Tensor:
         """½ log det JᵀJ at each vector: above 0 where g spreads its surroundings out.

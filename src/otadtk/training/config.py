@@ -50,9 +50,10 @@ class TrainingConfig:
     (perceptual). With these, reference clips are at a mean squared distance near that of unit
     embeddings, and the default ε means the same."""
     clip_block_share: float = 0.36
+    clip_signal_weight: float = 1.0
     clip_fault_weight: float = 2.76
     """Single clips are judged with these (perceptual): the blocks count 0.36 of what they count between
-    sets, faults 12 times as much. Clean clips are about as far apart as before."""
+    sets, but the signal features 11 times and faults 12 times as much."""
     single_faults: int = 6
     """How many versions with one fault each clip gets (perceptual). A third as many are chains, and
     a third as many of the first kinds of ``otadtk.audio.perturb``."""
@@ -82,6 +83,7 @@ class TrainingConfig:
             "fault_weight",
             "feature_weight",
             "clip_block_share",
+            "clip_signal_weight",
             "clip_fault_weight",
             "audible",
         ):

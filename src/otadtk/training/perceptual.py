@@ -125,6 +125,8 @@ class PerceptualRecipe(Recipe):
         network.weights.copy_(torch.tensor([weights[name] for name in ("", *suffixes)]))
         network.fault_weight.fill_(config.fault_weight)
         network.clip_weights.copy_(config.clip_block_share * network.weights)
+        if "+signal" in suffixes:
+            network.clip_weights[1 + suffixes.index("+signal")] = config.clip_signal_weight
         network.clip_fault_weight.fill_(config.clip_fault_weight)
         network.fault_gains.copy_(torch.tensor([_GAINS.get(name, 1.0) for name in NAMES]))
 
