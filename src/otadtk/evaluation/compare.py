@@ -15,7 +15,6 @@ from otadtk.engine import resolve_engine
 from otadtk.errors import UsageError
 from otadtk.evaluation.designs import choose_design, refuse_excess_of_twins
 from otadtk.evaluation.evaluate import (
-    SIGNIFICANT,
     Statistics,
     StatisticsRequest,
     between_clips,
@@ -35,6 +34,7 @@ from otadtk.statistics.differences import (
     jackknife_difference,
 )
 from otadtk.statistics.resampling import (
+    SIGNIFICANT,
     FloatArray,
     IndexArray,
     Interval,
