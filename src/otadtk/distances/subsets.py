@@ -53,8 +53,13 @@ _AT_ONCE = 10
 """Small draws that are solved together: enough to save the overhead of calls."""
 _SMOOTH_AT_ONCE, _SMOOTH_ENTRIES = 50, 1 << 16
 """Smooth draws that are solved together, and their scalings: half a MB, a dozen times."""
-_SMOOTH_SWEEPS = 100
-"""Of draws that are solved together; one that needs more takes the ladder."""
+_SMOOTH_AIM, _SMOOTH_SWEEPS = 1e-5, 200
+"""Marginal error (L1) and sweeps of draws that are solved together; one that needs more sweeps takes
+the ladder."""
+_SMOOTH_MARGIN = 20.0
+"""What such a draw may be off, in units of ε times its marginal error; 2 at most were found."""
+_EXACT_TOLERANCE = 1e-6
+"""Relative duality gap of a draw that decides whether a score is larger than another."""
 _BATCH_TOLERANCE = 1e-6
 """What a small problem solved with others may be off, relative to ⟨T, C⟩ or ε."""
 
@@ -98,12 +103,20 @@ class _SinkhornBetween:
 
     def __init__(self, points: Tensor, settings: TransportSettings, dtype: torch.dtype) -> None:
         self._pool, self._settings, self._dim = Pool(points, dtype), settings, points.shape[1]
-        self._own: dict[tuple[bytes, float], float] = {}
+        self._own: dict[tuple[bytes, float, float], float] = {}
         self._kernel: PooledKernel | None = None
+        self.margin = 0.0
+        """By how much a value of ``many`` may differ from that of ``exactly``, for rounding apart."""
         matrix, epsilon = self._pool.matrix, settings.epsilon
         smooth = settings.epsilon_scale == "absolute" and PooledKernel.holds(matrix, epsilon)
         if smooth and fits_memory(2 * len(matrix), settings.max_memory, matrix.element_size()):
-            self._kernel = PooledKernel(matrix, epsilon)
+            # sums of float32 are biased by 1e-10 a term and some
+            aim = max(_SMOOTH_AIM, 1e-9 * len(matrix))
+            with torch.inference_mode():
+                kernel = PooledKernel(matrix, epsilon, aim, _SMOOTH_SWEEPS)
+            few = len(matrix) <= 2 * LARGEST and kernel.clips
+            if kernel.usable and not few:
+                self._kernel, self.margin = kernel, _SMOOTH_MARGIN * epsilon * aim
 
     @property
     def at_once(self) -> int:
@@ -116,14 +129,13 @@ class _SinkhornBetween:
 
     def many(self, draws: Sequence[tuple[IndexArray, IndexArray]]) -> list[float]:
         """The divergences of the draws, small ones solved together."""
-        values = [math.nan] * len(draws)
         if self._kernel is not None:
-            problems = [self._problem(i, j) for i, j in draws]
-            found = self._smooth(self._kernel, problems)
+            found = self._smooth(self._kernel, draws)
             return [
-                self._alone(problem) if value is None else value
-                for problem, value in zip(problems, found, strict=True)
+                self._alone(self._problem(i, j)) if value is None else value
+                for (i, j), value in zip(draws, found, strict=True)
             ]
+        values = [math.nan] * len(draws)
         small: list[tuple[int, _Problem]] = []
         for place, (i, j) in enumerate(draws):
             problem = self._problem(i, j)
@@ -137,21 +149,19 @@ class _SinkhornBetween:
                 values[place] = self._alone(problem) if value is None else value
         return values
 
-    def _smooth(self, kernel: PooledKernel, problems: Sequence[_Problem]) -> list[float | None]:
+    def _smooth(
+        self, kernel: PooledKernel, draws: Sequence[tuple[IndexArray, IndexArray]]
+    ) -> list[float | None]:
         """The divergences by sweeps over the kernel of the pool; None where one did not converge."""
-        sizes = len(self._pool.matrix), len(problems)
-        a, b = torch.zeros(sizes, dtype=torch.float64), torch.zeros(sizes, dtype=torch.float64)
-        for place, problem in enumerate(problems):
-            a[problem.rows, place], b[problem.columns, place] = problem.a, problem.b
-        # sums of float32 are biased by 1e-10 a term and some
-        aim, sharp = max(1e-6, 1e-9 * sizes[0]), self._settings.divergence == "sharp"
         with torch.inference_mode():
-            cross = kernel.solve(a, b, aim, _SMOOTH_SWEEPS)
-            own = [kernel.solve_self(side, aim, _SMOOTH_SWEEPS) for side in (a, b)]
-            terms = [term.transport if sharp else term.entropic for term in (cross, *own)]
-            value = terms[0] - 0.5 * (terms[1] + terms[2])
-            within = torch.stack([term.error for term in (cross, *own)]).amax(dim=0) <= aim
-        return [float(v) if ok else None for v, ok in zip(value, within, strict=True)]
+            a, b = (self._pool.weights([draw[side] for draw in draws]) for side in (0, 1))
+            cross, own = kernel.solve(a, b), kernel.solve_self(torch.cat([a, b]))
+            sharp = self._settings.divergence == "sharp"
+            between, within = (term.transport if sharp else term.entropic for term in (cross, own))
+            values = between - 0.5 * within.view(2, -1).sum(dim=0)
+            error = torch.maximum(cross.error, own.error.view(2, -1).amax(dim=0))
+        converged = (error <= kernel.aim).tolist()
+        return [v if ok else None for v, ok in zip(values.tolist(), converged, strict=True)]
 
     def __call__(self, i: IndexArray, j: IndexArray) -> float:
         return self.many([(i, j)])[0]
@@ -185,14 +195,18 @@ class _SinkhornBetween:
                 within &= found.error <= _BATCH_TOLERANCE * scale
         return [float(v) if ok else None for v, ok in zip(value, within, strict=True)]
 
-    def _alone(self, problem: _Problem) -> float:
+    def exactly(self, i: IndexArray, j: IndexArray) -> float:
+        """The divergence of one draw, to more digits and whatever else is drawn."""
+        return self._alone(self._problem(i, j), _EXACT_TOLERANCE)
+
+    def _alone(self, problem: _Problem, tolerance: float = REPLICATE_TOLERANCE) -> float:
         rows, columns, a, b = problem.rows, problem.columns, problem.a, problem.b
         cost, epsilon, settings = problem.cost, problem.epsilon, self._settings
         n, m = cost.shape
         budget = memory_budget(n, m, self._dim, cost.item_bytes, settings.max_memory)
         coupler = Coupler(
             epsilon,
-            REPLICATE_TOLERANCE,
+            tolerance,
             _MAX_ITERATIONS,
             budget,
             cost.dtype,
@@ -204,7 +218,7 @@ class _SinkhornBetween:
         return value - 0.5 * own
 
     def _self_term(self, coupler: Coupler, rows: Tensor, a: Tensor) -> float:
-        key = rows.cpu().numpy().tobytes() + a.numpy().tobytes(), coupler.epsilon
+        key = rows.cpu().numpy().tobytes() + a.numpy().tobytes(), coupler.epsilon, coupler.tolerance
         if key not in self._own:
             cost = self._pool.cost(rows, rows)
             self._own[key] = self._value(coupler.couple_costs(cost, a, a, "xx"))
