@@ -34,7 +34,7 @@ from otadtk.distances.moments import moments
 from otadtk.distances.transport.certificate.plan import no_progress
 from otadtk.distances.transport.couplings import TransportSettings, transport
 from otadtk.distances.transport.dense.batched import LARGEST, solve_all
-from otadtk.distances.transport.dense.pooled import PooledKernel
+from otadtk.distances.transport.draws import PooledDraws
 from otadtk.distances.transport.memory import memory_budget
 from otadtk.distances.transport.result import Coupling
 from otadtk.distances.transport.sinkhorn import cost_scale
@@ -51,13 +51,6 @@ _ROUNDED = 0.1
 _MAX_ITERATIONS = 1000
 _AT_ONCE = 10
 """Small draws that are solved together: enough to save the overhead of calls."""
-_SMOOTH_AT_ONCE, _SMOOTH_ENTRIES = 50, 1 << 16
-"""Smooth draws that are solved together, and their scalings: half a MB, a dozen times."""
-_SMOOTH_AIM, _SMOOTH_SWEEPS = 1e-5, 200
-"""Marginal error (L1) and sweeps of draws that are solved together; one that needs more sweeps takes
-the ladder."""
-_SMOOTH_MARGIN = 20.0
-"""What such a draw may be off, in units of ε times its marginal error; 2 at most were found."""
 _EXACT_TOLERANCE = 1e-6
 """Relative duality gap of a draw that decides whether a score is larger than another."""
 _BATCH_TOLERANCE = 1e-6
@@ -104,64 +97,48 @@ class _SinkhornBetween:
     def __init__(self, points: Tensor, settings: TransportSettings, dtype: torch.dtype) -> None:
         self._pool, self._settings, self._dim = Pool(points, dtype), settings, points.shape[1]
         self._own: dict[tuple[bytes, float, float], float] = {}
-        self._kernel: PooledKernel | None = None
+        self._draws: PooledDraws | None = None
         self.margin = 0.0
-        """By how much a value of ``many`` may differ from that of ``exactly``, for rounding apart."""
-        matrix, epsilon = self._pool.matrix, settings.epsilon
-        smooth = settings.epsilon_scale == "absolute" and PooledKernel.holds(matrix, epsilon)
-        if smooth and fits_memory(2 * len(matrix), settings.max_memory, matrix.element_size()):
-            # sums of float32 are biased by 1e-10 a term and some
-            aim = max(_SMOOTH_AIM, 1e-9 * len(matrix))
-            with torch.inference_mode():
-                kernel = PooledKernel(matrix, epsilon, aim, _SMOOTH_SWEEPS)
-            few = len(matrix) <= 2 * LARGEST and kernel.clips
-            if kernel.usable and not few:
-                self._kernel, self.margin = kernel, _SMOOTH_MARGIN * epsilon * aim
+        """By how much a value of ``many`` may differ from that of ``exactly``, rounding apart."""
+        matrix = self._pool.matrix
+        plain = settings.epsilon_scale == "absolute" and matrix.is_cpu
+        if plain and fits_memory(2 * len(matrix), settings.max_memory, matrix.element_size()):
+            draws = PooledDraws(matrix, settings.epsilon, settings.divergence)
+            if draws.usable:
+                self._draws, self.margin = draws, draws.margin
 
     @property
     def at_once(self) -> int:
         """How many draws ``many`` is best given: more than one if they are small."""
         size, device = len(self._pool.matrix), self._pool.matrix.device
-        if self._kernel is not None:
-            return max(1, min(_SMOOTH_AT_ONCE, _SMOOTH_ENTRIES // size))
+        if self._draws is not None:
+            return self._draws.at_once
         few = size <= 2 * LARGEST and accumulator(device) is torch.float64
         return _AT_ONCE if few else 1
 
     def many(self, draws: Sequence[tuple[IndexArray, IndexArray]]) -> list[float]:
-        """The divergences of the draws, small ones solved together."""
-        if self._kernel is not None:
-            found = self._smooth(self._kernel, draws)
-            return [
-                self._alone(self._problem(i, j)) if value is None else value
-                for (i, j), value in zip(draws, found, strict=True)
-            ]
-        values = [math.nan] * len(draws)
-        small: list[tuple[int, _Problem]] = []
-        for place, (i, j) in enumerate(draws):
-            problem = self._problem(i, j)
-            if max(problem.cost.shape) <= LARGEST and problem.cost.wide is torch.float64:
-                small.append((place, problem))
-            else:
-                values[place] = self._alone(problem)
-        if small:
-            found = self._together([problem for _, problem in small])
-            for (place, problem), value in zip(small, found, strict=True):
-                values[place] = self._alone(problem) if value is None else value
-        return values
-
-    def _smooth(
-        self, kernel: PooledKernel, draws: Sequence[tuple[IndexArray, IndexArray]]
-    ) -> list[float | None]:
-        """The divergences by sweeps over the kernel of the pool; None where one did not converge."""
-        with torch.inference_mode():
+        """The divergences of the draws, solved together as far as possible."""
+        values: list[float | None] = [None] * len(draws)
+        pooled = self._draws
+        if pooled is not None:
             a, b = (self._pool.weights([draw[side] for draw in draws]) for side in (0, 1))
-            cross, own = kernel.solve(a, b), kernel.solve_self(torch.cat([a, b]))
-            sharp = self._settings.divergence == "sharp"
-            between, within = (term.transport if sharp else term.entropic for term in (cross, own))
-            values = between - 0.5 * within.view(2, -1).sum(dim=0)
-            error = torch.maximum(cross.error, own.error.view(2, -1).amax(dim=0))
-        converged = (error <= kernel.aim).tolist()
-        return [v if ok else None for v, ok in zip(values.tolist(), converged, strict=True)]
+            values = pooled.solve(a, b)
+            if 2 * values.count(None) > len(draws):  # a pool of few points far away: not worth it
+                self._draws = None
+        left = {k: self._problem(*draws[k]) for k, value in enumerate(values) if value is None}
+        small = [
+            k
+            for k, problem in left.items()
+            if max(problem.cost.shape) <= LARGEST and problem.cost.wide is torch.float64
+        ]
+        if small:
+            for k, value in zip(small, self._together([left[k] for k in small]), strict=True):
+                values[k] = value
+        tolerance = REPLICATE_TOLERANCE if self.margin == 0.0 else _EXACT_TOLERANCE
+        return [
+            self._alone(left[k], tolerance) if value is None else value
+            for k, value in enumerate(values)
+        ]
 
     def __call__(self, i: IndexArray, j: IndexArray) -> float:
         return self.many([(i, j)])[0]
@@ -199,7 +176,7 @@ class _SinkhornBetween:
         """The divergence of one draw, to more digits and whatever else is drawn."""
         return self._alone(self._problem(i, j), _EXACT_TOLERANCE)
 
-    def _alone(self, problem: _Problem, tolerance: float = REPLICATE_TOLERANCE) -> float:
+    def _alone(self, problem: _Problem, tolerance: float) -> float:
         rows, columns, a, b = problem.rows, problem.columns, problem.a, problem.b
         cost, epsilon, settings = problem.cost, problem.epsilon, self._settings
         n, m = cost.shape
