@@ -124,23 +124,20 @@ def write_table(
 def page() -> str:
     """The page about the faults, from the table and the kinds themselves."""
     table = json.loads(CALIBRATION.read_text(encoding="utf-8"))
-    rows = [
-        "| kind | what is done | parameter | at 0 | at 0.5 | at 1 | difference at 0 and 1 |",
-        "|---|---|---|---|---|---|---|",
-    ]
+    lines = []
     for family in FAMILIES:
         kinds = [fault for fault in ALL_FAULTS.values() if fault.family == family]
-        rows.append(f"| **{family}** ({len(kinds)}) | | | | | | |")
-        for fault in kinds:
-            place = calibration()[fault.name]
-            values = [f"{value_of(fault.name, strength):.3g}" for strength in (0.0, 0.5, 1.0)]
-            reach = "own parameter"
-            if place.low is not None and place.high is not None:
-                reach = f"{place.low:.2f} – {place.high:.2f}"
-            cells = (f"`{fault.name}`", fault.about, fault.parameter, *values, reach)
-            rows.append(f"| {' | '.join(cells)} |")
+        lines += [
+            "",
+            f"### {family.capitalize()}",
+            "",
+            f'`FAMILIES["{family}"]`, {len(kinds)} kinds.',
+            "",
+        ]
+        lines += ["| kind | what is done | parameter | at 0 | at 0.5 | at 1 | difference |"]
+        lines += ["|---|---|---|---|---|---|---|", *map(row, kinds)]
     return TEXT.format(
-        table="\n".join(rows),
+        table="\n".join(lines).lstrip(),
         kinds=len(ALL_FAULTS),
         families=len(FAMILIES),
         span=GROSS - INAUDIBLE,
@@ -151,11 +148,27 @@ def page() -> str:
     )
 
 
+def row(fault: Fault) -> str:
+    """The line of a kind: its parameter at three strengths, and how different they sound."""
+    place = calibration()[fault.name]
+    values = [f"{value_of(fault.name, strength):.3g}" for strength in (0.0, 0.5, 1.0)]
+    reach = "own parameter"
+    if place.low is not None and place.high is not None:
+        reach = f"{place.low:.2f} – {place.high:.2f}"
+    return f"| {' | '.join((f'`{fault.name}`', fault.about, fault.parameter, *values, reach))} |"
+
+
 TEXT = """# Faults on one scale
 
-This page lists the faults that otadtk can plant in a clip, to train and to test metrics.
-`otadtk.audio.faults` does what generators and their pipelines do to sound: {kinds} kinds in
-{families} families. Training draws from it, and validation holds out whole families.
+This page lists the faults that otadtk can plant in a clip: {kinds} kinds in {families} families. They
+do what generators and their pipelines do to sound. Use them to train a metric, or to test whether a
+metric notices a fault.
+
+- [How to plant a fault](#how-to-plant-a-fault)
+- [What a strength means](#what-a-strength-means)
+- [All kinds](#all-kinds)
+
+## How to plant a fault
 
 ```python
 from otadtk.audio.faults import FAMILIES, apply_fault, random_chain
@@ -164,44 +177,77 @@ spoilt = apply_fault("mel_griffin_lim", waveform, rate, rng, strength=0.6)
 spoilt, chain = random_chain(waveform, rate, rng, kinds=FAMILIES["codec"], longest=3)
 ```
 
-Every kind works at any rate and length, keeps the length, gives float32, and is the same for the
-same state of the generator. Each draws its side conditions (sizes of frames, delays, pitches,
-places) at random, so that no kind is one fingerprint. Clips are mono; errors between channels
-appear as they sound in a mixdown (`delayed_sum`, `polarity`).
+`apply_fault` plants one fault. `random_chain` plants one to `longest` faults, one after the other, and
+says which. Training draws such chains; validation holds out whole families.
 
-**One scale.** Strength 0 is what nobody hears, strength 1 is gross. Between them a strength stands
-for an audible difference, whatever the kind: {inaudible} + {span:.2f} s^{power}, in the median over
-{clips} clips of as many classes ({seconds:g} s each). The measure
-([difference.py](../../src/otadtk/audio/faults/difference.py)) is the share of loudness that the clean
-and the spoilt clip do not have in common: energies in ERB bands, spread to the neighbours, over the
-threshold of hearing, to a power of 0.25; once in frames of 32 ms, once in frames of 4 ms. 0 is the same
-sound and 1 is as different as silence; a gain of 1 dB, up or down, makes {gain:.2f}, white noise at a
-ratio of 20 dB {noise:.2f}. It is a yardstick of ours, not a listening test: what is equal on it need
-not be equal to every ear.
+This holds for every kind:
 
-**Where the scale does not reach.** The last column has the difference at strengths 0 and 1. Some
-kinds start above {inaudible}, because even their mildest form is heard (a speech codec). Some end below
-{gross}, because there is no more of them (phases can only be random). They have the same curve
-between their own ends, so that equal strengths of these kinds are less different than others.
-`loop` and `slips` shift the clip in time; a comparison frame by frame means nothing there, and
-strength follows their own parameter.
+- **Input**: mono, any sample rate, any length. Errors between channels appear as they sound in a
+  mixdown (`delayed_sum`, `polarity`).
+- **Output**: float32, of the same length.
+- **Chance**: the same state of `rng` gives the same sound. Sizes of frames, delays, pitches and places
+  are drawn anew each time, so that no kind leaves one fingerprint.
+- **Loud results**: a clip that exceeds full scale and its own former peak is turned down as a whole.
+- **Short clips**: silence is added where a frame reaches over an end, and codecs get at least 4096
+  samples. Pieces, delays and fragments are at most a quarter to a half of the clip. A clip of fewer
+  than some hundred samples may come back unchanged.
 
-**Short clips.** Frames reach over the ends with silence. Codecs get at least 4096 samples, padded
-with silence. Pieces, delays and fragments are at most a quarter to a half of the clip. Below some
-hundred samples a kind may find nothing to do, and gives the clip back as it was.
+Some kinds need more software:
 
-**Loud results.** What exceeds full scale, and the peak of the input, is turned down as a whole.
+| kind | needs |
+|---|---|
+| `aac` | PyAV: `pip install "otadtk-audio[av]"` |
+| `vorbis`, `opus`, `mp3` | soundfile 0.13 or later |
 
-**What is needed.** `aac` needs PyAV (`pip install "otadtk-audio[av]"`); `vorbis`, `opus` and `mp3` need
-soundfile 0.13 or later. `otadtk.audio.faults.UNAVAILABLE` lists what cannot run and why; `FAULTS` and
-`FAMILIES` leave it out.
+`otadtk.audio.faults.UNAVAILABLE` lists what cannot run on your machine and why. `FAULTS` and `FAMILIES`
+leave these kinds out.
 
-`otadtk.audio.perturb` with its thirteen kinds and its own scale stays as it is: the demo, the paper's
-experiments and the `artifact` adapter are made with it.
+`otadtk.audio.perturb` is older: thirteen kinds with a scale of their own. The demo, the paper's
+experiments and the `artifact` adapter are made with it, so it stays as it is.
+
+## What a strength means
+
+Strength 0 is a fault that nobody hears. Strength 1 is a gross fault. In between, equal strengths sound
+about equally different from the clean clip, whatever the kind. At strength s the audible difference is
+
+```math
+D(s) = {inaudible} + {span:.2f} \\, s^{{{power}}}
+```
+
+The difference is 0 for the same sound and 1 for one as different as silence. Two examples:
+
+| change | difference |
+|---|---|
+| a gain of 1 dB, up or down | {gain:.2f} |
+| white noise 20 dB below the clip | {noise:.2f} |
+
+**The measure** is the share of loudness that the clean and the spoilt clip do not have in common
+([difference.py](../../src/otadtk/audio/faults/difference.py)). Loudness is the energy in ERB bands
+above the threshold of hearing, spread to neighbouring bands, to the power of 0.25. It is compared in
+frames of 32 ms and in frames of 4 ms.
+
+**The scale was measured** on {clips} clips of as many classes, {seconds:g} s each. D is their median.
+
+**What the scale cannot do:**
+
+- It is a yardstick of ours, not a listening test. Not every ear finds equal strengths equal.
+- Some kinds start above {inaudible}: even their mildest form is heard (a speech codec).
+- Some kinds end below {gross}: there is no more of them (phases can only be random). Both follow the
+  same curve between their own ends, which the last column of the tables names. Their strengths lie
+  closer together than those of other kinds.
+- `loop` and `slips` move the clip in time, where a comparison frame by frame means nothing. Their
+  strength follows their own parameter.
+
+## All kinds
+
+The tables show the parameter at strengths 0, 0.5 and 1, and the audible difference at both ends of the
+scale. Where a parameter goes from 0 to 1 between two frequencies, its steps are equal in octaves.
+
+```sh
+python benchmarks/calibrate_faults.py SOUNDS --clips {clips} --steps {steps} --write --page
+```
 
 {table}
-
-Made by `python benchmarks/calibrate_faults.py SOUNDS --clips {clips} --steps {steps} --write --page`.
 """
 
 

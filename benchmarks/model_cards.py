@@ -43,18 +43,23 @@ The adapter takes the model `yamnet+signal`, which `OTAD("yamnet", variant="arti
 }
 ABOUT[
     "perceptual"
-] = """g(x) = [√w_b · z̃_b for every block b, √α · f̃]. The blocks are the embedding, the middle layers of
-YAMNet (logarithms of the mean and the deviation of every channel), the spectrum (mean and deviation
-of 64 mel bands), and signal, texture and full-band features. Each is measured in deviations of the
-clean training sounds, bounded at ±4, divided so that two clean clips are at mean squared distance 1,
-and bounded in norm at twice the usual: a silent clip, or one gross fault, moves a clip no farther. The
-full-band features are 0 for the 16 kHz training sounds; their scale is fixed.
+] = """g(x) = [√w_b · z̃_b for every block b, √α · f̃]: blocks of features, and coordinates for faults.
 
-f = ½ γ softplus(h + 2)^1.5 has one coordinate for each of ten families of faults, and f̃ is f with its
-norm bounded at 3. h is a small network on the signal and texture features. It was trained on about ten
-versions of every clip (single faults, chains of up to three, and the first kinds of
-`otadtk.audio.perturb`) at all strengths, against the clean clips, excerpts of them, and clean
-synthetic tones. γ says how much each family counts.
+**The blocks** are the embedding, the middle layers of YAMNet (logarithms of the mean and the deviation of
+every channel), the spectrum (mean and deviation of 64 mel bands), and signal, texture and full-band
+features. Each block is brought to one scale:
+
+1. It is measured in deviations of the clean training sounds, bounded at ±4.
+2. It is divided so that two clean clips are at mean squared distance 1.
+3. Its norm is bounded at twice the usual. So a silent clip, or one gross fault, moves a clip no farther.
+
+The full-band features are 0 for the 16 kHz training sounds; their scale is fixed.
+
+**The coordinates for faults** are f = ½ γ softplus(h + 2)^1.5, one for each of ten families; f̃ is f with
+its norm bounded at 3. γ says how much each family counts. h is a small network on the signal and texture
+features. It was trained to tell clean clips from faulty ones: about ten faulty versions of every clip
+(single faults, chains of up to three, and the first kinds of `otadtk.audio.perturb`) at all strengths,
+against the clean clips, excerpts of them, and clean synthetic tones.
 
 Sets are compared with these weights. Verdicts on 100 clips and more use others, in which faults count 33
 times as much beside the blocks.
@@ -79,8 +84,8 @@ Weak spots: shuffled clips are hardly found, because their pieces are clean. Hol
 and comb filters are hardly found, because no measurement is designed for them. β is small because a
 larger β beside α finds fewer faults of the trained kinds. The features were designed for the trained
 kinds, none for the unseen ones.""",
-    "perceptual": """All choices were made on held-out classes of the training sounds and on the public listening tests
-of docs/how-to/listening.md. [Their results](../../evidence/results.md#listening-tests) are therefore optimistic;
+    "perceptual": """All choices were made on held-out classes of the training sounds and on
+[public listening tests](../../how-to/listening.md#public-tests). [Their results](../../evidence/results.md#listening-tests) are therefore optimistic;
 other listening tests were kept apart. What was found on the way:
 
 - **Versions of faults.** The first network saw three faulty versions of every clip, and faults and
@@ -186,7 +191,9 @@ def evidence(cards: list[AdapterCard]) -> str:
     """The page with the figures of all adapters."""
     return f"""# Learned metrics, measured
 
-This page shows what each learned variant of `yamnet` finds, fault by fault.
+This page shows what each learned variant of `yamnet` finds, fault by fault. **`perceptual`, the default, finds most
+faults of most families. `artifact` is best for clicks, gaps, clipping and loops. `agnostic` and `native`, the recipes
+of the paper, find no more faults than the raw vectors.**
 [What the variants are](../reference/adapters/README.md), [which to take](../understand/choosing.md#which-variant).
 
 ## On ESC-50

@@ -1,6 +1,6 @@
 """Every result of every protocol against the code of the tool that it follows, as a table.
 
-    python benchmarks/protocols.py [--write docs/how-to/tables.md]
+    python benchmarks/protocols.py [--write docs/evidence/tables.md]
 
 Runs the comparisons of tests/evaluation/test_protocols.py, whose values of the tools come from
 tests/references, and writes the relative deviations between the two marks of the page.

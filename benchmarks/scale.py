@@ -144,21 +144,27 @@ def sentences(kept: dict[str, Any]) -> list[str]:
     ]
     if "overhead" in kept:
         part = kept["overhead"]
-        rate = {n: part["clips"] / statistics.median(part[n]) for n in ("local", "ray")}
         out += [
             "",
-            f"{part['clips']:,} clips of 0.3 to 0.5 s through `{MODEL}` on two cores, after start-up, "
-            f"medians of {len(part['ray'])} turns: threads {rate['local']:.0f} clips/s, Ray "
-            f"{rate['ray']:.0f} clips/s, {part['ratio']:.2f} times the time (turns: threads "
-            f"{', '.join(f'{s:.1f}' for s in part['local'])} s; Ray "
-            f"{', '.join(f'{s:.1f}' for s in part['ray'])} s).",
+            "### Threads and Ray on one machine",
+            "",
+            f"{part['clips']:,} clips of 0.3 to 0.5 s through `{MODEL}` on two cores, after start-up. Ray "
+            f"takes {part['ratio']:.2f} times the time of threads.",
+            "",
+            "| | clips/s, by the median | turns, s |",
+            "|---|---|---|",
         ]
+        for name, way in (("threads", "local"), ("Ray", "ray")):
+            rate = part["clips"] / statistics.median(part[way])
+            out += [f"| {name} | {rate:.0f} | {', '.join(f'{s:.1f}' for s in part[way])} |"]
     if "listing" in kept:
         part = kept["listing"]
         out += [
             "",
-            f"{part['clips']:,} files listed and distributed to Ray actors that open none of them: "
-            f"{part['seconds']:.0f} s, peak memory of the driver {part['gigabytes']:.2f} GB.",
+            "### Many files",
+            "",
+            f"{part['clips']:,} files were listed and distributed to Ray actors that open none of them. "
+            f"This took {part['seconds']:.0f} s and {part['gigabytes']:.2f} GB in the driver at most.",
         ]
     if "exchange" in kept:
         from scale_exchange import describe

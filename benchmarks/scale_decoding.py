@@ -130,9 +130,11 @@ def describe(found: dict[str, Any]) -> list[str]:
         for name in KINDS_OF_FILE
     ]
     return [
-        f"Milliseconds per clip of {SECONDS:g} s, for an encoder at {RATE / 1000:g} kHz. Sending the "
-        f"{4 * RATE * SECONDS / 1e3:.0f} kB of its waveform to another process of the same machine, in "
-        f"batches of {BATCH}, takes {1e3 * found['sent']:.2f} ms.",
+        "### Decoding",
+        "",
+        f"Milliseconds per clip of {SECONDS:g} s, for an encoder at {RATE / 1000:g} kHz. To send its "
+        f"waveform ({4 * RATE * SECONDS / 1e3:.0f} kB) to another process of the same machine takes "
+        f"{1e3 * found['sent']:.2f} ms, in batches of {BATCH}.",
         "",
         "| file | decoding and audit | one actor, `logmel` | one actor and a decoding CPU |",
         "|---|---|---|---|",

@@ -59,8 +59,15 @@ def sweep_seconds(kernel: GibbsKernel, times: int) -> float:
 def describe(found: dict[str, Any]) -> list[str]:
     """The results as the text of the document."""
     return [
-        f"A sweep over {MANY:,} against {MANY:,} points, d = {DIMENSION}, with no costs kept: "
-        f"{found['here']:.2f} s on one thread, {found['spread']:.2f} s on two Ray workers, "
-        f"{found['kept']:.2f} s if they can keep all costs. The exchange alone, at {FEW} points: "
-        f"{1e3 * found['few']:.0f} ms per sweep.",
+        "### A sweep of the distributed OTAD",
+        "",
+        f"{MANY:,} against {MANY:,} points, d = {DIMENSION}:",
+        "",
+        "| where | s |",
+        "|---|---|",
+        f"| one thread, no costs kept | {found['here']:.2f} |",
+        f"| two Ray workers, no costs kept | {found['spread']:.2f} |",
+        f"| two Ray workers that keep all costs | {found['kept']:.2f} |",
+        "",
+        f"The exchange alone, at {FEW} points, takes {1e3 * found['few']:.0f} ms per sweep.",
     ]

@@ -138,23 +138,30 @@ def errors(x: np.ndarray, y: np.ndarray) -> dict[str, float]:
 def tables(found: dict[str, Any]) -> list[str]:
     """The measurements and the forecast in Markdown."""
     return [
-        "Measured, in processor time of one core:",
+        "### Cost of each part",
+        "",
+        "In processor time of one core:",
         "",
         "| what | cost |",
         "|---|---|",
         *(f"| {what} | {cost} |" for what, cost in measured(found)),
         "",
-        f"The approximations against the whole divergence, {POINTS:,} against {POINTS:,} clips of "
-        "unit norm, ε = 0.1:",
+        "### Error of the approximations",
+        "",
+        f"Against the whole divergence, {POINTS:,} against {POINTS:,} clips of unit norm, ε = 0.1:",
         "",
         "| evaluated clips | whole | `minibatch` | `sliced` |",
         "|---|---|---|---|",
         *(error_row(name, values) for name, values in found["errors"].items()),
         "",
-        "Forecast for N clips and their distance to N reference clips that are already embedded. "
-        "Hours are for one core; divide them by the number of cores. `sinkhorn` takes less where "
-        "workers keep their costs. GPU hours are an assumption, not a measurement: one GPU encodes as "
-        f"much as {CORES_A_GPU:g} cores.",
+        "### Forecast",
+        "",
+        "For N clips and their distance to N reference clips that are already embedded:",
+        "",
+        "- Hours are for one core; divide them by the number of cores.",
+        "- `sinkhorn` takes less where workers keep their costs.",
+        "- GPU hours are an assumption, not a measurement: one GPU encodes as much as "
+        f"{CORES_A_GPU:g} cores.",
         "",
         "| N | store | vectors in memory | embedding, CPU h | embedding, GPU h (assumed) | FAD, h "
         "| KAD, h | `sinkhorn`, h | `minibatch`, h | use |",

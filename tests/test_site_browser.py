@@ -99,7 +99,9 @@ def test_accessible_and_fits(
 @pytest.mark.parametrize("served", [False, True], ids=["from disk", "from a server"])
 def test_search_works(visit: object, server: str, served: bool) -> None:
     opened = visit("index.html", root=server if served else "")
-    opened.get_by_placeholder("Search").fill("epsilon-scale")
+    opened.get_by_placeholder("Search").press_sequentially(
+        "epsilon-scale"
+    )  # the site listens to keys
     first = opened.locator(".md-search-result__item").first
     first.wait_for(timeout=20_000)
     assert "--epsilon-scale" in first.inner_text()

@@ -78,13 +78,11 @@ def write_systems(folder: Path) -> None:
 
 
 def summary(text: str) -> str:
-    """The demo's lines for the README: the score with its statistics, and the worst clips."""
+    """Six of the demo's lines for the README: the score, the verdict, and the worst clips."""
     lines = text.splitlines()
-    first = next(k for k, line in enumerate(lines) if line.startswith("OTAD:"))
-    head = [line for line in lines[first : lines.index("", first)] if "floor: " not in line]
+    head = [line for line in lines if line.startswith(("OTAD:", "  verdict:"))]
     table = next(k for k, line in enumerate(lines) if "worst clips" in line)
-    clips = lines[table : table + SHOWN_CLIPS + 1]
-    return "\n".join(["$ make demo", *head, "", *clips, "   …", ""])
+    return "\n".join([*head, *lines[table : table + SHOWN_CLIPS + 1], ""])
 
 
 if __name__ == "__main__":

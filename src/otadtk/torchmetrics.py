@@ -32,7 +32,6 @@ from otadtk.encoders import Encoder, get_spec
 from otadtk.errors import AudioError, UsageError
 from otadtk.metrics import AudioMetric
 from otadtk.metrics.registry import all_metrics, get_metric
-from otadtk.metrics.reported import clap_score
 
 try:
     from torchmetrics import Metric
@@ -121,9 +120,9 @@ class AudioDistance(Metric):  # type: ignore[misc, unused-ignore]
 
     def _embedded(self, reference: Source | EmbeddingSet) -> FloatArray:
         """What the metric compares of the reference."""
-        if isinstance(self._distance, clap_score.ClapScore):
+        if self._distance.reads_texts:
             raise UsageError(
-                "The CLAP score has captions as reference: update(captions, real=True)."
+                f"The {self._distance.title} has texts as reference: update(texts, real=True)."
             )
         if not isinstance(reference, EmbeddingSet):
             embedder = replace(self._distance.embedder, encoder=self._encoder())
@@ -141,12 +140,12 @@ class AudioDistance(Metric):  # type: ignore[misc, unused-ignore]
     def update(self, waveforms: Tensor | Sequence[str], *, real: bool = False) -> None:
         """Embed waveforms ``(samples,)``, ``(clips, samples)`` or ``(clips, channels, samples)``.
 
-        The CLAP score takes captions as the real side.
+        A metric that compares clips with texts, as the CLAP score, takes these as the real side.
         """
         if real and self._reference is not None:
             raise UsageError("This metric has its reference: update it with generated clips only.")
-        if isinstance(self._distance, clap_score.ClapScore) and real:
-            self._add_captions(waveforms)
+        if self._distance.reads_texts and real:
+            self._add_texts(waveforms)
             return
         if not isinstance(waveforms, Tensor):
             raise UsageError(f"waveforms must be a tensor, not {type(waveforms).__name__}.")
@@ -162,11 +161,10 @@ class AudioDistance(Metric):  # type: ignore[misc, unused-ignore]
         side = self.real if real else self.generated
         side.append(torch.from_numpy(vectors).to(self.device))
 
-    def _add_captions(self, captions: Tensor | Sequence[str]) -> None:
-        if isinstance(captions, (Tensor, str)) or not all(isinstance(c, str) for c in captions):
-            raise UsageError("The CLAP score takes a list of captions with real=True.")
-        assert isinstance(self._distance, clap_score.ClapScore)
-        vectors = torch.from_numpy(self._distance.encode_captions(captions)).to(self.device)
+    def _add_texts(self, texts: Tensor | Sequence[str]) -> None:
+        if isinstance(texts, (Tensor, str)) or not all(isinstance(text, str) for text in texts):
+            raise UsageError(f"The {self._distance.title} takes a list of texts with real=True.")
+        vectors = torch.from_numpy(self._distance.encode_texts(texts)).to(self.device)
         self.real.extend(vector[None] for vector in vectors)
 
     def compute(self) -> Tensor:

@@ -80,8 +80,8 @@ def test_panels_are_the_matrix_however_many_are_kept(kind, memory, upper):
     assert panels.kept == {0: 0, 240: 1, 1 << 20: 6}[memory]
     assert panels.streaming == (panels.kept < 6)
     # changed panels: the kept ones at once, the others whenever they are computed
-    panels.change(lambda _, panel: panel.mul_(2.0))
-    panels.change(lambda rows, panel: panel.add_(rows.start))
+    panels.change(lambda _, __, panel: panel.mul_(2.0))
+    panels.change(lambda rows, _, panel: panel.add_(rows.start))
     for _ in range(2):
         for rows, panel in panels.read():
             first = rows.start if upper else 0

@@ -106,6 +106,7 @@ def test_sinkhorn_of_distributed_rows(
 ) -> None:
     x, y = clouds(2600, 2200, dimension)
     ways = {"epsilon": 0.1, "epsilon_scale": "median_cost", "max_memory": memory}
+    monkeypatch.setattr("otadtk.distances.transport.solve.TILED_FROM", 10**9)  # as on workers
     near = sinkhorn_divergence(x, y, **ways)  # type: ignore[arg-type]
     shared: list[Any] = []
     monkeypatch.setattr(LocalEngine, "share", lambda _, rows: shared.append(rows) or (lambda: rows))

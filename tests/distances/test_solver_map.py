@@ -20,7 +20,7 @@ CONSTANTS = re.findall(r"^\| `([\w.]+)` \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", P
 def test_page_and_package_draw_the_same_steps() -> None:
     assert transport.__doc__ is not None
     steps = STEP.findall(transport.__doc__)
-    assert len(steps) == 18
+    assert len(steps) == 19
     assert STEP.findall(PAGE) == steps
 
 

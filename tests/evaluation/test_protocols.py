@@ -32,7 +32,7 @@ from otadtk.encoders.networks.clap import text as clap_text
 from otadtk.encoders.networks.passt import network as passt_network
 from otadtk.encoders.spec import with_reading
 from otadtk.errors import UsageError
-from otadtk.evaluation.protocols.protocol import load_protocol, protocol_names
+from otadtk.evaluation.protocols.protocol import load_protocol, pins_of, protocol_names
 from tests.encoders.seeded_checkpoints import official_tensors
 from tests.references.table_clips import (
     CLIPS,
@@ -83,6 +83,9 @@ class TestFiles:
             protocol = load_protocol(name)
             assert f"{name} (version {protocol.version})" in out
             assert protocol.quirks
+            pinned = protocol.text.partition("[encoders]\n")[2].partition("\n\n")[0]
+            models = {result.model for result in protocol.results}
+            assert {f"{model} = {pins_of(model)}" for model in models} == set(pinned.splitlines())
             assert all(remark.endswith(".") for remark in protocol.quirks)
 
     def test_show(self, own: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -111,6 +114,8 @@ class TestFiles:
             ("most_seconds = 1", "channels = both", "channels = both needs frames"),
             ("metric = prdc", "metric = fid", "'fid' is no metric"),
             ("[audio]", "[audio", "cannot be read"),
+            ("[audio]", "[encoders]\nlogmel = 44100 Hz\n[audio]", "'16000 Hz' here"),
+            ("[audio]", "[encoders]\nyamnet = 16000 Hz\n[audio]", "no result uses 'yamnet'"),
         ],
     )
     def test_bad_ones(self, own: Path, before: str, after: str, message: str) -> None:

@@ -97,5 +97,5 @@ def test_torchmetrics(monkeypatch: pytest.MonkeyPatch) -> None:
     counter.update(["1", "2"], real=True)
     counter.update(torch.tensor([[1.0, 0.0], [7.0, 0.0]]), real=False)
     assert float(counter.compute()) == pytest.approx(0.5)
-    with pytest.raises(UsageError, match="list of captions"):
+    with pytest.raises(UsageError, match="list of texts"):
         counter.update(torch.zeros(1, 4), real=True)

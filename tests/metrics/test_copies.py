@@ -58,21 +58,28 @@ def test_planted_copies(
     shutil.copy(training[3], tmp_path / "eval" / "copy.wav")
     file = tmp_path / "run.json"
     sides = [str(tmp_path / "ref"), str(tmp_path / "eval")]
-    options = ["--metrics", "copies", "--training-set", str(tmp_path / "training")]
+    options = ["--metrics", "fad", "--training-set", str(tmp_path / "training")]  # asks for copies
     assert main(["logmel", *sides, *options, "--json", str(file), "--ci"]) == 0
     out = capsys.readouterr().out
+    assert "1 with the same bytes" in out
     assert "copy.wav ~ " in out
     document = json.loads(file.read_text())
     jsonschema.validate(document, document_schema())
-    result = document["results"][0]
+    _, result = document["results"]
     planted = [copy for copy in result["copies"] if copy["same_bytes"]]
     assert [Path(copy["training"]).name for copy in planted] == [training[3].name]
+    assert planted[0]["held_out_as_near"] == 0.0
     assert 0.0 <= result["values"]["authenticity"] <= 1.0
     assert main(["logmel", *sides, "--metrics", "copies"]) == 2
     assert "--training-set DIR" in capsys.readouterr().err
     options[-1] = sides[0]
     assert main(["logmel", *sides, *options]) == 0
-    assert "6 reference clips are training clips, not held out" in capsys.readouterr().err
+    said = capsys.readouterr()
+    assert "6 reference clips are training clips, not held out" in said.err
+    assert "copies of training clips: " in said.out or "none of 7 evaluated clips" in said.out
+    options[-1] = str(tmp_path / "nowhere")
+    assert main(["logmel", *sides, *options]) == 3
+    assert "reference clips" not in capsys.readouterr().err  # before anything is embedded
 
 
 def test_without_a_training_set() -> None:

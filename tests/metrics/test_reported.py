@@ -75,7 +75,11 @@ def test_all_in_one_run(
         assert f"[{key}]" in text
         assert f"{{{key}," in text
     assert "reference ‖ evaluated, mean over pairs" in text
-    assert "PRDC coverage" in page.read_text()
+    shown = page.read_text()
+    assert "PRDC coverage" in shown
+    assert "PRDC, higher is better" in shown
+    assert "KL, lower is closer" in shown
+    assert text.count("is better)") + text.count("is closer)") == 6
 
 
 def test_compare(folders: Folders, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -84,7 +88,9 @@ def test_compare(folders: Folders, tmp_path: Path, capsys: pytest.CaptureFixture
     options = ["--metrics", METRICS, "--neighbours", "3", "--json", str(file)]
     arguments = ["yamnet", str(reference), str(evaluated), str(reference), *options]
     assert compare(arguments) == 0
-    lines = capsys.readouterr().out.splitlines()
+    said = capsys.readouterr()
+    assert "PRDC coverage, higher is better; Vendi evaluated, higher is better; KID" in said.err
+    lines = said.out.splitlines()
     first = {line.split()[1]: line.split()[3] for line in lines[1:] if line.split()[2] == "1"}
     assert first["PRDC"] == first["KL"] == str(reference)
     jsonschema.validate(json.loads(file.read_text()), document_schema())
@@ -162,6 +168,8 @@ class TestKL:
         (["yamnet", "--metrics", "prdc", "--neighbours", "8"], "need at least 9 clips"),
         (["yamnet", "--metrics", "kid", "--kid-subset-size", "5"], "belongs to --kid-subsets"),
         (["yamnet", "--metrics", "fad", "--kl-form", "sigmoid"], "--kl-form belongs to KL"),
+        (["yamnet", "--metrics", "kl", "--kl-pairs", "no.csv"], "no.csv cannot be read"),
+        (["yamnet", "--metrics", "vendi", "--vendi-groups", "no.csv"], "no.csv cannot be read"),
     ],
 )
 def test_what_does_not_fit(
@@ -259,3 +267,10 @@ def test_torchmetrics(
             counter.update(torch.from_numpy(samples), real=real)
     assert float(counter.compute()) == pytest.approx(metric(**options).score(*folders), rel=1e-4)
     assert module.higher_is_better == metric.higher_is_better  # type: ignore[attr-defined]
+
+
+def test_python_refuses_what_the_commands_refuse() -> None:
+    with pytest.raises(UsageError, match="prdc_first must be one of precision, recall"):
+        PRDC("logmel", prdc_first="f1")
+    with pytest.raises(UsageError, match="kid_subsets must be at least 1"):
+        KID("logmel", kid_subsets=-1)

@@ -21,6 +21,7 @@ from otadtk import FAD, OTAD, Comparison, Evaluation, OTADDiagnostics, UsageErro
 from otadtk.documents.schema import document_schema
 from otadtk.loggers.content import content_of
 from otadtk.metrics.shown import Score
+from otadtk.metrics.verdicts import Judgement
 from otadtk.report.notebook import views
 from tests.report.conftest import NASTY, NASTY_IMAGE, Scored
 
@@ -82,6 +83,23 @@ def test_a_score_is_a_number_that_shows_itself(scored: Scored) -> None:
     assert f"{score:.6f}" in shown
     assert "28 reference and 30 evaluated clips" in shown
     assert "higher is better" in Score(0.5, higher_is_better=True)._repr_html_()
+
+
+def test_the_note_on_a_score_that_few_bad_clips_hardly_move(evaluation: Evaluation) -> None:
+    floor, diagnostics = evaluation.statistics.floor, evaluation.measurement.diagnostics
+    assert floor is not None and diagnostics is not None and diagnostics.judgement is not None
+    assert diagnostics.judgement.evaluated is not None
+
+    def notes(fdr: float) -> str:
+        q = np.where(np.arange(30) < 3, 0.01, 1.0)
+        verdicts = replace(diagnostics.judgement.evaluated, q=q, fdr=fdr)  # type: ignore[union-attr]
+        judged = replace(diagnostics, judgement=Judgement(verdicts, None))
+        measurement = replace(evaluation.measurement, diagnostics=judged)
+        chance = replace(evaluation.statistics, floor=replace(floor, p_value=0.4, replicates=99))
+        return " ".join(replace(evaluation, measurement=measurement, statistics=chance).notes())
+
+    assert "A few bad clips hardly move OTAD: two samples of one distribution score" in notes(0.5)
+    assert "OTAD cannot tell the sets apart" in notes(0.001)
 
 
 def test_the_worst_clips_with_players(judged: OTADDiagnostics) -> None:

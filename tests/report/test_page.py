@@ -92,6 +92,24 @@ def test_statistics_stand_in_the_summary(scored: Scored, tmp_path: Path) -> None
     assert "cannot tell the sets apart" in doubtful.summary.verdict
 
 
+def test_few_bad_clips_that_the_score_does_not_show(scored: Scored) -> None:
+    judged = scored.diagnostics.judged(fdr=0.5)
+    assert judged.judgement is not None and judged.judgement.evaluated is not None
+    none_bad = judged.judgement.evaluated
+    verdicts = dataclasses.replace(none_bad, q=np.where(np.arange(30) < 3, 0.01, 1.0))
+    assert verdicts.found and not none_bad.found
+    some = dataclasses.replace(none_bad, spoilt=dataclasses.replace(none_bad.spoilt, p_value=0.01))
+    floor = Floor(judged.score, 0.0, 1.0, 0.1, 0.4, 199, 0, ())
+    for each, words in ((verdicts, "3 of 30 clips are worse"), (some, "None of 30 clips is worse")):
+        judgement = dataclasses.replace(judged.judgement, evaluated=each)
+        found = dataclasses.replace(judged, judgement=judgement)
+        headline = gather_content(found, ReportOptions(audio="none", floor=floor)).summary.verdict
+        assert headline.startswith(words), headline
+        assert "The score does not show this" in headline and "cannot tell" not in headline
+        assert "score as much at this size (p\u00a0=\u00a00.4)" in headline
+        assert ("but some of them are spoilt (p\u00a0=\u00a00.01)" in headline) == (each is some)
+
+
 def test_audio_beyond_the_budget_is_linked(
     scored: Scored, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -175,6 +175,9 @@ def _compare(options: argparse.Namespace, engine: Engine) -> int:
     code = WORSE if options.fail_if_worse and any(r.beyond_noise for r in rises.values()) else 0
     if options.json != "-":
         print_ranking(comparisons)
+        if any(comparison.metric.higher_is_better for comparison in comparisons):
+            titles = dict.fromkeys(comparison.title for comparison in comparisons)
+            logger.info("ranked by %s", "; ".join(titles))
         for name, rise in rises.items():
             print(f"{name} against {options.baseline}: {rise.sentence()}")
     if options.json is None and options.report is None:

@@ -105,8 +105,8 @@ def _score_sentences(document: Mapping[str, Any]) -> list[str]:
     for result in document["results"]:
         name = result["metric"]
         sentences.append(
-            f"{_definition(result, several=several)} is {_numbers(result)}"
-            + (f" ({_direction(result)})." if _says_direction(result, document) else ".")
+            f"{_definition(result, several=several)} is {_numbers(result)} "
+            f"({metric_printed_as(name).direction()})."
         )
         found = result["statistics"]
         if found["floor"] is not None:
@@ -215,20 +215,6 @@ def _comparison_sentences(document: Mapping[str, Any]) -> list[str]:
                 f"The excess over samples of one distribution, with 95 % intervals: {listed}."
             )
     return sentences
-
-
-def _says_direction(result: Mapping[str, Any], document: Mapping[str, Any]) -> bool:
-    """The first result says which way is better, and every one for which it is the other way."""
-    first = document["results"][0]
-    return result is first or _direction(result) != _direction(first)
-
-
-def _direction(result: Mapping[str, Any]) -> str:
-    return (
-        "higher is better"
-        if metric_printed_as(result["metric"]).higher_is_better
-        else "lower is closer"
-    )
 
 
 def _probability(difference: Mapping[str, Any]) -> str:

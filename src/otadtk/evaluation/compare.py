@@ -15,7 +15,6 @@ from otadtk.engine import resolve_engine
 from otadtk.errors import UsageError
 from otadtk.evaluation.designs import choose_design, refuse_excess_of_twins
 from otadtk.evaluation.evaluate import (
-    SIGNIFICANT,
     Statistics,
     StatisticsRequest,
     between_clips,
@@ -35,6 +34,7 @@ from otadtk.statistics.differences import (
     jackknife_difference,
 )
 from otadtk.statistics.resampling import (
+    SIGNIFICANT,
     FloatArray,
     IndexArray,
     Interval,
@@ -99,6 +99,12 @@ class Comparison(Written):
         return f"Comparison({self.metric!r}, {order}; {self.reference_clips} reference clips)"
 
     @property
+    def title(self) -> str:
+        """The metric, which of its numbers ranks the systems, and which way is better."""
+        named = self.systems[0].measurement.named
+        return f"{' '.join(filter(None, (self.metric.label, named)))}, {self.metric.direction()}"
+
+    @property
     def converged(self) -> bool:
         """Whether the solver met its tolerance for every score."""
         return all(system.measurement.converged for system in self.systems)
@@ -135,7 +141,8 @@ class Comparison(Written):
         if len(sizes) > 1 and not self.metric.unbiased:
             notes.append(
                 f"The systems have between {min(sizes)} and {max(sizes)} clips: {self.metric.name} "
-                f"{self._effect_of_size()}; compare equal numbers, or the excess (--excess)."
+                f"{self._effect_of_size()}; compare equal numbers"
+                f"{', or the excess (--excess)' if self.metric.has_floor else ''}."
             )
         return notes
 

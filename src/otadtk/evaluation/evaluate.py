@@ -25,6 +25,7 @@ from otadtk.metrics.verdicts import Groups
 from otadtk.statistics.designs import Design, Pairs
 from otadtk.statistics.excess import Excess, excess_score
 from otadtk.statistics.resampling import (
+    SIGNIFICANT,
     Floor,
     IndexArray,
     Interval,
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-SIGNIFICANT = 0.05
-"""Two sets differ if p is at most this."""
 _GOOD_FIT = 0.9
 """Below this R² a fit in 1/N is not reliable."""
 
@@ -155,7 +154,9 @@ class Evaluation(Written):
         values, floor = self.measurement.values, self.statistics.floor
         named = ", ".join(f"{name} {value:.6f}" for name, value in values.items())
         line = f"{self.label}: {named or f'{self.score:.6f}'}"
-        better = "higher is better" if self.metric.higher_is_better else ""
+        # a distance with a floor is known to be better below; its line without one stays a number
+        said = self.metric.higher_is_better or not self.metric.has_floor
+        better = self.metric.direction() if said else ""
         if floor is None:
             return f"{line}  ({better})" if better else line
         above, ratio = self.score - floor.mean, floor.ratio(self.score)
@@ -230,6 +231,15 @@ class Evaluation(Written):
             )
         return lines
 
+    @property
+    def _finds_bad_clips(self) -> bool:
+        """Whether the verdicts on single clips find what the score may not show."""
+        diagnostics = self.measurement.diagnostics
+        judgement = diagnostics.judgement if diagnostics is not None else None
+        return (
+            judgement is not None and judgement.evaluated is not None and judgement.evaluated.found
+        )
+
     def notes(self) -> list[str]:
         """Caveats of the statistics, one sentence each."""
         notes, found, name = [], self.statistics, self.metric.name
@@ -241,10 +251,15 @@ class Evaluation(Written):
                     f"{_permutations(found.floor)} cannot give a p below {least:.3g}; take 200."
                 )
             elif found.floor.p_value > SIGNIFICANT:
+                chance = (
+                    f"two samples of one distribution score as much (p = {found.floor.p_value:.3g})"
+                )
                 notes.append(
-                    f"{name} cannot tell the sets apart at N = {n}, M = {m}: two samples of one "
-                    f"distribution score as much (p = {found.floor.p_value:.3g}); compare more "
-                    f"clips before you rank by this score."
+                    f"A few bad clips hardly move {name}: {chance} at N = {n}, M = {m}. Trust the "
+                    f"verdict on single clips; compare more clips before you rank by this score."
+                    if self._finds_bad_clips
+                    else f"{name} cannot tell the sets apart at N = {n}, M = {m}: {chance}; compare "
+                    f"more clips before you rank by this score."
                 )
         if self.outliers is not None:
             notes.append(self.outliers.note(name))

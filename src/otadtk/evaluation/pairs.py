@@ -12,7 +12,7 @@ from otadtk.embed import EmbeddingSet
 from otadtk.errors import UsageError
 from otadtk.evaluation.audit import near_copies
 from otadtk.metrics.ground import GroundMetric
-from otadtk.metrics.reported.pairing import names_below, pair_keys
+from otadtk.metrics.pairing import names_below, pair_keys
 from otadtk.statistics.designs import Pairs, pair_by_name
 
 Places = tuple[tuple[int, int], ...]

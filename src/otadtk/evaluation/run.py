@@ -64,6 +64,14 @@ class ScoreRun:
                 scores |= {} if values else {name: other.score}
         return scores
 
+    def other_findings(self, shown: Evaluation) -> dict[str, list[str]]:
+        """What the other metrics say beside their scores, by name and direction."""
+        return {
+            f"{other.label}, {other.metric.direction()}": other.details()
+            for other in self.evaluations
+            if other is not shown
+        }
+
 
 @dataclass(frozen=True, eq=False)
 class ComparisonRun:

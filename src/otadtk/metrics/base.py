@@ -269,6 +269,10 @@ class AudioMetric(MetricEntry, ABC):
         """What this metric compares of each waveform ``(clips, width)``."""
         return encoder.encode_batch(waveforms, sample_rate)
 
+    def encode_texts(self, texts: Sequence[str]) -> Array:
+        """What a metric that ``reads_texts`` compares of each text ``(texts, width)``."""
+        raise UsageError(f"{self.name} compares no texts.")
+
     @property
     def width(self) -> int:
         """How many numbers it compares of each clip."""

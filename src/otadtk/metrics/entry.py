@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.floating]
 
 NO_SCHEMA: Mapping[str, Any] = {}
-Input = Literal["vectors", "frames", "moments", "class_scores", "pairs", "captions"]
+Input = Literal["vectors", "frames", "moments", "class_scores", "pairs"]
 """What of a set a metric can compare."""
 
 
@@ -37,6 +37,8 @@ class Option:
     metavar: str | None = None
     is_data: bool = False
     """Whether it names files that are scored, as captions, and is no setting of the metric."""
+    asks: bool = False
+    """Whether it asks for its metric: a command that gets it computes the metric, too."""
 
     @property
     def flag(self) -> str:
@@ -63,6 +65,11 @@ class Measurement:
     """What the JSON document says of this score alone, as the metric's ``facts_schema`` has it."""
     diagnostics: OTADDiagnostics | None = None
     """The costs of single clips, of a metric that has them."""
+
+    @property
+    def named(self) -> str:
+        """Which of several numbers the score is; empty where there is one."""
+        return next(iter(self.values), "")
 
 
 @dataclass(frozen=True)
@@ -96,6 +103,8 @@ class MetricEntry:
     """Whether its bias falls as 1/N, so that scores of subsets lead to that of infinitely many clips."""
     accepts: ClassVar[frozenset[Input]] = frozenset({"vectors"})
     """What of a set this metric can compare."""
+    reads_texts: ClassVar[bool] = False
+    """Whether clips are compared with texts, which ``encode_texts`` takes, and not with other clips."""
     least_clips: ClassVar[int] = 1
     """Clips that each side must have."""
     has_clip_costs: ClassVar[bool] = False
@@ -108,6 +117,11 @@ class MetricEntry:
     """Keywords of the class that are options of the commands, too."""
     facts_schema: ClassVar[Mapping[str, Any]] = NO_SCHEMA
     """JSON schema of the ``facts`` of its measurements, by name."""
+
+    @classmethod
+    def direction(cls) -> str:
+        """Which way is better, in words."""
+        return "higher is better" if cls.higher_is_better else "lower is closer"
 
     @classmethod
     def check_options(cls, given: Mapping[str, Any]) -> None:
@@ -174,7 +188,10 @@ def positive_float(text: str) -> float:
 
 def not_negative(text: str) -> float:
     """An argparse type: 0 or a finite number above."""
-    return 0.0 if text in ("0", "0.0") else positive_float(text)
+    try:
+        return 0.0 if float(text) == 0.0 else positive_float(text)
+    except (ValueError, argparse.ArgumentTypeError):
+        raise argparse.ArgumentTypeError(f"{text!r} is not 0 or a number above") from None
 
 
 def positive_whole(text: str) -> int:

@@ -103,6 +103,23 @@ def solve(
     engine: Engine,
 ) -> TransportResult:
     """The result of the solver in the space of the adapter; a long run is announced in the log."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(min(threads, engine.workers))  # as many as the user allows
+    try:
+        return _solve(ref, test, adapter, settings, device, reference_term, engine)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _solve(
+    ref: Array,
+    test: Array,
+    adapter: Adapter | None,
+    settings: TransportSettings,
+    device: str | None,
+    reference_term: Coupling | None,
+    engine: Engine,
+) -> TransportResult:
     x, y = adapt([ref, test], adapter, device)
     settings = replace(settings, max_memory=usable_memory(settings.max_memory))
     if settings.coupling == "sinkhorn" and x.ndim == 2 and len(x) * len(y) >= _LONG_PAIRS:

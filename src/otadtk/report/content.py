@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -33,6 +33,8 @@ class ReportOptions(PageOptions):
     limit: Limit | None = None
     scores: Mapping[str, float] = field(default_factory=dict)
     """Other scores of the same sets by name; FAD and KAD are computed if they are missing."""
+    other_findings: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """What other metrics say beside their scores, one line each, by name and direction."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +69,7 @@ def gather_run(run: ScoreRun, options: ReportOptions) -> ReportContent:
         interval=statistics.interval if evaluation.outliers is None else None,
         limit=statistics.limit,
         scores=run.other_scores(evaluation),
+        other_findings=run.other_findings(evaluation),
     )
     return gather_content(diagnostics, options, run.audit)
 

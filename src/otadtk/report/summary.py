@@ -15,12 +15,9 @@ from otadtk.files.printable import readable
 from otadtk.metrics.diagnostics import Evidence, OTADDiagnostics
 from otadtk.metrics.registry import all_metrics
 from otadtk.report.clips.table import SILENT
-from otadtk.statistics.resampling import Floor
+from otadtk.statistics.resampling import SIGNIFICANT, Floor
 from otadtk.statistics.spoilt import Spoilt
 from otadtk.statistics.verdicts import Verdicts
-
-_CHANCE = 0.05
-"""Larger p-values do not show a difference."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +78,7 @@ def summarise(
         reference_clips=len(x),
         evaluated_clips=len(y),
         scores={name: value for name, value in others.items() if np.isfinite(value)},
-        verdict=_verdict(diagnostics, floor) + _found(diagnostics),
+        verdict=_headline(diagnostics, floor),
         certificate=_certificate(diagnostics),
         converged=result is None or result.converged,
         notes=(*(result.notes if result is not None else ()), *_cheap_silence(diagnostics)),
@@ -139,15 +136,29 @@ def _found(diagnostics: OTADDiagnostics) -> str:
     if judgement is None or found is None:
         return ""
     text = found.sentence()
+    if found.found and not found.bad.any():
+        text += f", but some of them are spoilt (p\u00a0=\u00a0{found.spoilt.p_value:.2g})"
     missed = judgement.reference
     if missed is not None and missed.bad.any():
         count = int(missed.bad.sum())
         verb = "is" if count == 1 else "are"
         text += f"; {count} of {len(missed.p)} reference clips {verb} missed by the evaluated set"
-    return f" {text[:1].upper()}{text[1:]}."
+    return f"{text[:1].upper()}{text[1:]}."
 
 
-def _verdict(diagnostics: OTADDiagnostics, floor: Floor | None) -> str:
+def _headline(diagnostics: OTADDiagnostics, floor: Floor | None) -> str:
+    """What the score and the verdicts mean; first what says more."""
+    found, verdicts = _found(diagnostics), _clip_verdicts(diagnostics)
+    if floor is None or floor.p_value <= SIGNIFICANT or verdicts is None or not verdicts.found:
+        return " ".join(filter(None, [*_about_score(diagnostics, floor), found]))
+    return (
+        f"{found} The score does not show this: it averages over all clips, and a few bad ones hardly "
+        f"move it. Two samples of one distribution score as much at this size "
+        f"(p\u00a0=\u00a0{floor.p_value:.2g}). {_about_score(diagnostics, floor)[1]}"
+    ).rstrip()
+
+
+def _about_score(diagnostics: OTADDiagnostics, floor: Floor | None) -> tuple[str, str]:
     """What the score means, and how much of the cost the worst clips carry."""
     costs = np.sort(diagnostics.cj)[::-1]
     few = max(1, round(0.05 * len(costs)))
@@ -159,18 +170,18 @@ def _verdict(diagnostics: OTADDiagnostics, floor: Floor | None) -> str:
     if floor is None:
         return (
             "Two samples of one distribution do not score 0 at this size: compare the score with "
-            f"its floor (--null), or with another score at the same size. {worst}"
-        )
+            "its floor (--null), or with another score at the same size."
+        ), worst
     above = diagnostics.score - floor.mean
-    if floor.p_value > _CHANCE:
+    if floor.p_value > SIGNIFICANT:
         return (
             f"The score is within what two samples of one distribution show at this size "
-            f"(p\u00a0=\u00a0{floor.p_value:.2g}): these clips cannot tell the sets apart. {worst}"
-        )
+            f"(p\u00a0=\u00a0{floor.p_value:.2g}): these clips cannot tell the sets apart."
+        ), worst
     return (
         f"The score lies {above:.4f} above what two samples of one distribution show at this size "
-        f"(p\u00a0=\u00a0{floor.p_value:.2g}): the sets differ. {worst}"
-    )
+        f"(p\u00a0=\u00a0{floor.p_value:.2g}): the sets differ."
+    ), worst
 
 
 def _certificate(diagnostics: OTADDiagnostics) -> str:

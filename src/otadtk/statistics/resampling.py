@@ -23,6 +23,8 @@ IndexArray = NDArray[np.intp]
 FloatArray = NDArray[np.float64]
 SubsetDistance = Callable[[IndexArray, IndexArray], float]
 
+SIGNIFICANT = 0.05
+"""Two sets differ if p is at most this."""
 _TIE = 1e-6
 """Relative difference below which two scores are one score, computed twice."""
 _BATCH = 20

@@ -16,6 +16,7 @@ from otadtk.statistics.conformal import (
     reference_needed,
 )
 from otadtk.statistics.prices import FloatArray
+from otadtk.statistics.resampling import SIGNIFICANT
 from otadtk.statistics.spoilt import Spoilt
 
 DEFAULT_FDR = 0.1
@@ -77,6 +78,11 @@ class Verdicts:
     def possible(self) -> bool:
         """Whether any clip can be found at all."""
         return self.least_together <= len(self.p)
+
+    @property
+    def found(self) -> bool:
+        """Whether clips are called bad, or all together are worse than chance allows."""
+        return self.possible and (bool(self.bad.any()) or self.spoilt.p_value <= SIGNIFICANT)
 
     def at(self, fdr: float) -> Verdicts:
         """The verdicts at another rate of false alarms."""

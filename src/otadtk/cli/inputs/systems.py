@@ -63,7 +63,7 @@ def named_pairs(sets: Mapping[str, EmbeddingSet]) -> bool:
 
 def suggest_pairs(sets: Mapping[str, EmbeddingSet]) -> None:
     """Say that --paired may fit, where all systems have clips of the same names."""
-    from otadtk.metrics.reported.pairing import names_below
+    from otadtk.metrics.pairing import names_below
 
     if any(side.moments_only for side in sets.values()):
         return

@@ -81,11 +81,18 @@ def add_metric_options(parser: argparse.ArgumentParser) -> None:
 
 
 def chosen_metrics(options: argparse.Namespace) -> tuple[str, ...]:
-    """The names of the metrics that were asked for, in order."""
-    if options.metrics is not None:
-        chosen: tuple[str, ...] = options.metrics
+    """The metrics that were asked for, in order, some by their options; a protocol names its own."""
+    chosen: tuple[str, ...] = options.metrics or (options.only or DEFAULT,)
+    if getattr(options, "protocol", None) is not None:
         return chosen
-    return (options.only or DEFAULT,)
+    asked = [
+        name
+        for name, metric in all_metrics()
+        if any(
+            option.asks and getattr(options, option.name) is not None for option in metric.options
+        )
+    ]
+    return (*chosen, *(name for name in asked if name not in chosen))
 
 
 def check_metric_options(options: argparse.Namespace) -> None:

@@ -40,12 +40,20 @@ class PairDistances:
     def _panels(self) -> Panels:
         cost = self.cost
         panels = Panels(cost, _KEPT_BYTES, row_tiles(*cost.shape, TILE), upper=True)
-        panels.change(lambda _, panel: hide_lower(panel))
+        panels.change(_hide)
         return panels
 
     def tiles(self, *, keep: bool = False) -> Iterator[Tensor]:
         """Row tiles of the upper triangle with infinity where i ≥ j, to be read only."""
         return (panel for _, panel in self._panels.read(keep=keep))
+
+
+def _hide(rows: slice, columns: slice, block: Tensor) -> None:
+    """Put infinity where i ≥ j, in a block of any place."""
+    width = min(rows.stop - columns.start, block.shape[1])
+    if width > 0:
+        lower = torch.ones((len(block), width), dtype=torch.bool, device=block.device)
+        block[:, :width].masked_fill_(lower.tril_(rows.start - columns.start), torch.inf)
 
 
 def hide_lower(tile: Tensor) -> None:

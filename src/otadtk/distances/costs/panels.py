@@ -6,19 +6,23 @@ enough memory every panel is computed once, with little it is computed anew in e
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import torch
 from torch import Tensor
 
 from otadtk.distances.costs.protocol import Cost
-from otadtk.distances.costs.squared import row_tiles
+from otadtk.distances.costs.squared import panel_tiles
 
+_BLOCK_COLUMNS = 1024
+"""Columns of a panel that are computed at a time: with its points a block stays in cache."""
 _PIECE_ELEMENTS = 1 << 18
 """Entries of a piece: two passes over 1 MB, which fits the second-level cache, cost little."""
 
-Change = Callable[[slice, Tensor], None]
-"""Changes the panel of some rows in place."""
+Change = Callable[[slice, slice, Tensor], None]
+"""Changes the entries of some rows and columns in place."""
 
 
 class Panels:
@@ -36,7 +40,7 @@ class Panels:
         upper: bool = False,
     ) -> None:
         self.cost = cost
-        self.tiles = row_tiles(*cost.shape) if tiles is None else tiles
+        self.tiles = panel_tiles(*cost.shape) if tiles is None else tiles
         self._upper = upper
         self._kept: list[Tensor] = []
         self._fitting = self._count_fitting(memory)
@@ -56,7 +60,7 @@ class Panels:
         """Change every panel from now on: those that are kept at once, the others when computed."""
         self._changes.append(change)
         for rows, panel in zip(self.tiles, self._kept, strict=False):
-            change(rows, panel)
+            change(rows, slice(self._first(rows), self.cost.shape[1]), panel)
 
     def release(self) -> None:
         """Free the kept panels; later passes compute them anew."""
@@ -72,16 +76,39 @@ class Panels:
         return self._read(keep)
 
     def _read(self, keep: bool) -> Iterator[tuple[slice, Tensor]]:
-        buffer: Tensor | None = None
-        for index, rows in enumerate(self.tiles):
-            if index < len(self._kept):
-                yield rows, self._kept[index]
-            elif keep and index < self._fitting:
+        fitting = self._fitting if keep else len(self._kept)
+        for index, rows in enumerate(self.tiles[:fitting]):
+            if index == len(self._kept):
                 self._kept.append(self._compute(rows, None))
-                yield rows, self._kept[index]
-            else:
-                buffer = self.cost.tile_buffer(self.tiles) if buffer is None else buffer
-                yield rows, self._compute(rows, buffer)
+            yield rows, self._kept[index]
+        yield from self._computed(self.tiles[fitting:])
+
+    def _computed(self, tiles: Sequence[slice]) -> Iterator[tuple[slice, Tensor]]:
+        """(rows, panel), computed anew on as many threads as torch would use for one of them.
+
+        A thread has a panel to itself: threads that share each product would wait for each other.
+        """
+        threads = torch.get_num_threads() if self.cost.device.type == "cpu" else 1
+        buffers = [self.cost.tile_buffer(self.tiles) for _ in range(min(threads + 1, len(tiles)))]
+        if threads == 1 or len(tiles) < 2:
+            for rows in tiles:
+                yield rows, self._compute(rows, buffers[0])
+            return
+        compute = torch.inference_mode(torch.is_inference_mode_enabled())(self._compute)
+        torch.set_num_threads(1)  # of this thread, which reads them
+        try:
+            with ThreadPoolExecutor(
+                threads, initializer=torch.set_num_threads, initargs=(1,)
+            ) as pool:
+                coming: deque[Future[Tensor]] = deque()
+                for index in range(len(tiles) + threads):
+                    if index < len(tiles):  # one panel is being read, the others are computed
+                        buffer = buffers[index % len(buffers)]
+                        coming.append(pool.submit(compute, tiles[index], buffer))
+                    if index >= threads:
+                        yield tiles[index - threads], coming.popleft().result()
+        finally:
+            torch.set_num_threads(threads)
 
     def rows(self, chosen: Tensor) -> Tensor:
         """C in the chosen rows, a fresh tensor: from the panel, if there is only one."""
@@ -112,10 +139,25 @@ class Panels:
                 yield part, piece, buffer[: len(piece)]
 
     def _compute(self, rows: slice, buffer: Tensor | None) -> Tensor:
-        panel = self.cost.tile(rows, self._first(rows), buffer=buffer)
-        for change in self._changes:
-            change(rows, panel)
+        """A panel, in a buffer if one is given; block by block, as all of it is too large for the cache."""
+        first, last = self._first(rows), self.cost.shape[1]
+        if last - first <= 2 * _BLOCK_COLUMNS:
+            return self._block(rows, slice(first, last), buffer)
+        height = rows.stop - rows.start
+        buffer = self.cost.tile_buffer([rows]) if buffer is None else buffer
+        panel = buffer[: height * (last - first)].view(height, last - first)
+        scratch = panel.new_empty(height * _BLOCK_COLUMNS)
+        for start in range(first, last, _BLOCK_COLUMNS):
+            columns = slice(start, min(start + _BLOCK_COLUMNS, last))
+            block = self._block(rows, columns, scratch)
+            panel[:, columns.start - first : columns.stop - first] = block
         return panel
+
+    def _block(self, rows: slice, columns: slice, buffer: Tensor | None) -> Tensor:
+        block = self.cost.tile(rows, columns.start, columns.stop, buffer=buffer)
+        for change in self._changes:
+            change(rows, columns, block)
+        return block
 
     def _first(self, rows: slice) -> int:
         """The first column of a panel."""

@@ -113,7 +113,7 @@ class DistributedKernel(GibbsKernel):
         parts: list[tuple[Tensor, Tensor]] = self._call("sweep", a, v)
         return torch.cat([u for u, _ in parts]), _total([column for _, column in parts])
 
-    def products(self, u: Tensor, v: Tensor, beta: Tensor, a: Tensor) -> PlanProducts:
+    def products(self, u: Tensor | None, v: Tensor, beta: Tensor, a: Tensor) -> PlanProducts:
         """What the sums over T are made of."""
         parts: list[PlanProducts] = self._call("products", u, v, beta, a)
         return PlanProducts(*map(_total, zip(*parts, strict=True)))
@@ -129,7 +129,7 @@ class DistributedKernel(GibbsKernel):
     def release(self) -> None:
         """Nothing: workers free their panels when they get the next problem."""
 
-    def _call(self, method: str, *vectors: Tensor) -> list[Any]:
+    def _call(self, method: str, *vectors: Tensor | None) -> list[Any]:
         """What a method of ``PanelKernel`` gives for every block."""
         call = methodcaller(method, *vectors)
         return self._map(partial(_calling, self._shared, self._potentials, call))

@@ -13,6 +13,7 @@ them and every constant.
         2a  mass where the kernel underflows: absorb the potentials and sweep again
         2b  certify; a gap well below the tolerance: done
         2c  marginals nearly right: Newton steps in float64
+        2d  too large for memory: before 2a, few sweeps      dense/tiled.py
         converged: done   else: 3, which then accepts larger supports
     3   sharp: find the few pairs that carry mass            sparse/sharp.py
         3a  coarse potentials by annealing a sample          sparse/annealing.py

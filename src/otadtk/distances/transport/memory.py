@@ -40,7 +40,7 @@ def memory_budget(n: int, m: int, d: int, item: int, max_memory: int | None) -> 
     """The budget of an N×M problem in d dimensions with entries of ``item`` bytes."""
     limit = DEFAULT_MEMORY if max_memory is None else max_memory
     points = 2 * (n + m) * d * item  # centred copies
-    scratch = 6 * max(TILE_ELEMENTS, LEAST_ROWS * m) * item
+    scratch = 2 * max(3 * TILE_ELEMENTS, LEAST_ROWS * m) * item
     wanted, room = n * m * item, limit - points - scratch
     kept = max(0, min(wanted, room))
     sharp = max(0, min(wanted, room - _SPARSE_BYTES_A_POINT * (n + m)))
@@ -61,7 +61,7 @@ def forecast(n: int, m: int, d: int, *, max_memory: int | None = None) -> Foreca
     """Time and memory of a full divergence on a quiet machine, from a matrix product timed here.
 
     A dense run computes every cost once and reads the kernel some fifty times; a streaming run
-    computes the costs anew in every sweep, some thirty times for the three terms together.
+    computes the costs anew in every sweep, six times or so, of which the last takes longer.
     """
     rows, columns = min(n, 256), min(m, 2048)
     left, right = torch.rand(rows, d), torch.rand(d, columns)
@@ -73,5 +73,5 @@ def forecast(n: int, m: int, d: int, *, max_memory: int | None = None) -> Foreca
     budget = memory_budget(n, m, d, 4, max_memory)
     pairs = n * m + 0.5 * (n * n + m * m)
     read = 5e-10 * pairs  # a pass over kept panels, at a few GB/s
-    seconds = 30.0 * a_pair * pairs if budget.streaming else 2.0 * a_pair * pairs + 50.0 * read
+    seconds = 8.0 * a_pair * pairs if budget.streaming else 2.0 * a_pair * pairs + 50.0 * read
     return Forecast(seconds, budget.forecast_bytes, budget.streaming)

@@ -13,8 +13,9 @@ from otadtk.distances.transport.backend import HERE, Backend
 from otadtk.distances.transport.certificate.certify import certify
 from otadtk.distances.transport.certificate.plan import Plan, Progress
 from otadtk.distances.transport.dense.batched import LARGEST, small_potentials
-from otadtk.distances.transport.dense.gibbs import GibbsKernel, Potentials
+from otadtk.distances.transport.dense.gibbs import GibbsKernel, PanelKernel, Potentials
 from otadtk.distances.transport.dense.smooth import KernelPlan, solve_cross, solve_self
+from otadtk.distances.transport.dense.tiled import TiledCross, TiledSelf, start
 from otadtk.distances.transport.memory import MemoryBudget
 from otadtk.distances.transport.regime import choose_cross, choose_self, self_reach
 from otadtk.distances.transport.result import Coupling
@@ -24,6 +25,10 @@ from otadtk.distances.transport.sparse.sharp import solve_sharp_cross, solve_sha
 # Why each has its value, and what it trades: docs/understand/solver.md.
 _ROUNDED = 1e-6
 """Step 1a: rounding of the costs in units of ε, up to which they need not come from differences."""
+TILED_FROM, _TILED_GOAL = 2000, 2e-4
+"""Step 2d: points a side, and marginal error (L1) in units of the tolerance to end with."""
+_ROUGH_AXES = 128
+"""Step 2d: principal axes of the first sweep, if the points have four times as many dimensions."""
 _PATIENCE = 200
 """Step 2: sweeps of a smooth problem after which step 3 is tried."""
 _ABSORPTIONS, _CLIPPED = 12, 1e-9
@@ -158,6 +163,10 @@ class Coupler:
         """Step 2, from given potentials or the best that are cheap; of a cloud with itself, step 6b."""
         wide = cost.wide
         a_, b_ = a.to(cost.device, wide), b.to(cost.device, wide)
+        if potentials is None and isinstance(cost, SquaredCost) and self._in_tiles(cost):
+            tiled = self._tiled(cost, a, b, term, limit)
+            if tiled is not None and self._clear(tiled):
+                return tiled
         for attempt in range(1, _ABSORPTIONS + 1):
             kernel = self._kernel(cost, potentials, self.budget.kept_bytes)
             if cost.symmetric:
@@ -182,6 +191,28 @@ class Coupler:
             return found
         kernel.release()
         return self._newton(plan, found, cost, a, b)
+
+    def _in_tiles(self, cost: Cost) -> bool:
+        """Whether costs are computed anew in every sweep, here and often enough to save sweeps."""
+        large = min(cost.shape) >= TILED_FROM
+        return (
+            large and self.budget.streaming and self.backend is HERE and cost.device.type == "cpu"
+        )
+
+    def _tiled(
+        self, cost: SquaredCost, a: Tensor, b: Tensor, term: str, limit: int
+    ) -> Coupling | None:
+        """Step 2d: few sweeps, by Newton steps on a sparse stand-in for the plan."""
+        f, g = start(cost, a, b, self.epsilon)
+        goal, memory = _TILED_GOAL * self.tolerance, self.budget.kept_bytes
+        kernel = PanelKernel(cost, self.epsilon, 0, potentials=(f, g))
+        tiled = TiledSelf(kernel, a, f, term) if cost.symmetric else TiledCross(kernel, a, b)
+        rough = None
+        # of a cloud with itself the costs near the diagonal count most, which axes alone get wrong
+        if not cost.symmetric and cost.x.shape[1] >= 4 * _ROUGH_AXES:
+            rough = PanelKernel(cost.projected(_ROUGH_AXES), self.epsilon, 0, potentials=(f, g))
+        solved = tiled.solve(goal, limit, memory, self.progress, rough)
+        return None if solved is None else self._certify(*solved, cost, a, b, "smooth")
 
     def _newton(
         self, plan: KernelPlan, found: Coupling, cost: Cost, a: Tensor, b: Tensor

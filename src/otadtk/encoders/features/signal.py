@@ -7,10 +7,13 @@ edge, self-similarity at a lag, and how suddenly the level rises and falls.
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
+
+from otadtk.encoders.features.quantiles import quantiles
 
 Floats = NDArray[np.float64]
 
@@ -81,10 +84,10 @@ def signal_features(waveform: NDArray[np.float32], rate: int) -> NDArray[np.floa
 
 
 def _kurtosis(values: Floats) -> float:
-    """Fourth moment over the square of the second: 3 for a Gaussian."""
-    from scipy.stats import kurtosis
-
-    return float(kurtosis(values)) + 3.0
+    """Fourth moment over the square of the second: 3 for a Gaussian, not a number for a constant."""
+    squares = np.square(values - values.mean())
+    spread = float(squares.mean())
+    return float(np.square(squares).mean()) / spread**2 if spread > 0 else math.nan
 
 
 def _log(value: float, floor: float) -> float:
@@ -106,22 +109,27 @@ def _flat_parts(x: Floats) -> list[float]:
 
 def _gaps(x: Floats, rate: int) -> list[float]:
     """How many gaps of 3 to 300 ms lie inside the sound per second, and their share of it."""
-    from scipy.ndimage import (
-        maximum_filter1d,  # slow to import, and cached features need none of it
-    )
-
     silent = np.abs(x) < 1.5e-4
     edges = np.flatnonzero(np.diff(np.concatenate([[0], silent.view(np.int8), [0]])))
     starts, stops = edges[::2], edges[1::2]
     lengths = stops - starts
     proper = (lengths > 0.003 * rate) & (lengths < 0.3 * rate) & (starts > 0) & (stops < len(x))
+    starts, stops, lengths = starts[proper], stops[proper], lengths[proper]
     reach = max(2, int(0.005 * rate))
-    near = maximum_filter1d(np.abs(x), reach)
-    before = near[np.maximum(starts - reach // 2 - 1, 0)]
-    after = near[np.minimum(stops + reach // 2, len(x) - 1)]
-    hard = proper & (np.maximum(before, after) > 0.01)
+    before, after = (
+        np.maximum(starts - reach // 2 - 1, 0),
+        np.minimum(stops + reach // 2, len(x) - 1),
+    )
+    hard = np.maximum(_loudest_near(x, before, reach), _loudest_near(x, after, reach)) > 0.01
     seconds = len(x) / rate
     return [_log(hard.sum() / seconds, 0.05), _log(float(lengths[hard].sum()) / len(x), 1e-3)]
+
+
+def _loudest_near(x: Floats, places: NDArray[np.intp], width: int) -> Floats:
+    """The largest of so many samples around each place."""
+    around = places[:, None] + np.arange(width) - width // 2
+    loudest: Floats = np.abs(x[np.clip(around, 0, len(x) - 1)]).max(axis=1, initial=0.0)
+    return loudest
 
 
 def _impulses(x: Floats, rate: int) -> list[float]:
@@ -131,9 +139,11 @@ def _impulses(x: Floats, rate: int) -> list[float]:
     count = max(1, len(bend) // size)
     frames = bend[: count * size].reshape(count, -1) if len(bend) >= size else bend[None]
     rank = min(12, frames.shape[1])
-    level = np.maximum(np.median(frames, axis=1), 2e-4)
-    ratio = frames.max(axis=1) / level
-    alone = (ratio > 15) & (np.partition(frames, -rank, axis=1)[:, -rank] < 6 * level)
+    ordered = np.sort(frames, axis=1)
+    middle = frames.shape[1] // 2
+    level = np.maximum((ordered[:, middle] + ordered[:, -1 - middle]) / 2, 2e-4)
+    ratio = ordered[:, -1] / level
+    alone = (ratio > 15) & (ordered[:, -rank] < 6 * level)
     seconds = len(x) / rate
     highest = float(ratio[alone].max()) if alone.any() else 1.0
     return [
@@ -166,7 +176,8 @@ def _spectrum(spectra: Floats, frequencies: Floats, rate: int) -> list[float]:
     top = min(7500.0, 0.47 * rate)
     inside = (frequencies > 150) & (frequencies < top)
     mean = spectra.mean(axis=0)
-    floor = np.partition(spectra, len(spectra) // 10, axis=0)[len(spectra) // 10]
+    tenth = len(spectra) // 10
+    floor = np.partition(np.ascontiguousarray(spectra.T), tenth, axis=1)[:, tenth]
     mean_db, floor_db = _decibels(mean[inside]), _decibels(floor[inside])
     high = frequencies[inside] > 0.6 * top
     level = float(_decibels(np.array(mean[inside].mean())))
@@ -214,18 +225,16 @@ def _repetition(x: Floats, rate: int, bands: Floats) -> list[float]:
     overlap = energy[len(x) - lags] * (energy[-1] - energy[lags])
     likeness = correlation / np.sqrt(overlap + 1e-9)
     best = float(likeness.max())
-    usual = float(np.quantile(np.abs(likeness), 0.9))
+    (usual,) = quantiles(np.abs(likeness), (0.9,))
     bands = np.log(bands + 1e-6)
     bands = bands - bands.mean(axis=0)
-    power = (bands**2).sum()
-    steps = range(3, max(4, min(int(0.7 / _HOP), len(bands) // 2)))
-    similar = [
-        1.0
-        - ((bands[k:] - bands[:-k]) ** 2).sum()
-        / ((bands[k:] ** 2).sum() + (bands[:-k] ** 2).sum() + 1e-3)
-        for k in steps
-    ]
-    spectral = max(similar) if power > 0 else 0.0
+    steps = np.arange(3, max(4, min(int(0.7 / _HOP), len(bands) // 2)))
+    products = bands @ bands.T
+    power = np.concatenate([[0.0], np.cumsum(np.diagonal(products))])
+    both = power[-1] - power[steps] + power[len(bands) - steps]
+    shared = np.array([np.trace(products, int(k)) for k in steps])
+    similar = 1.0 - (both - 2.0 * shared) / (both + 1e-3)
+    spectral = float(similar.max()) if power[-1] > 0 else 0.0
     return [
         -_log(1.0 - best, 1e-3),
         _log(best / max(usual, 1e-3), 0.01) if best > 0 else 0.0,
@@ -245,13 +254,15 @@ def _envelope(x: Floats, rate: int, bands: Floats) -> list[float]:
     power = np.mean(x[: count * hop].reshape(count, hop) ** 2, axis=1)
     level = 10.0 * np.log10(power + 1e-6)
     change = level[2:] - level[:-2]
+    highest, lowest = quantiles(change, (0.99, 0.01))
     seconds = len(x) / rate
     bands = np.log(bands + 1e-5)
     flux = np.abs(bands[2:] - bands[:-2]).mean(axis=1)
-    peak = float(np.quantile(flux, 0.97) / (np.median(flux) + 0.05))
+    high, half = quantiles(flux, (0.97, 0.5))
+    peak = high / (half + 0.05)
     return [
-        float(np.quantile(change, 0.99)) / 20.0,
-        -float(np.quantile(change, 0.01)) / 20.0,
+        highest / 20.0,
+        -lowest / 20.0,
         _log(float((change < -10.0).sum()) / seconds, 0.3),
         _log(float((change > 10.0).sum()) / seconds, 0.3),
         _log(peak, 0.0),

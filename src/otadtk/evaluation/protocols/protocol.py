@@ -1,7 +1,7 @@
 """Reads a protocol: a file that pins encoder, audio, metrics and constants of a table of results.
 
-The sections ``protocol`` and ``audio`` say what holds for all results; every other one is a result
-by the name under which it is printed.
+The sections ``protocol``, ``encoders`` (rate and checkpoints of each) and ``audio`` say what holds for
+all results; every other one is a result by the name under which it is printed.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from otadtk.audio.reading import Reading
+from otadtk.encoders import get_spec
 from otadtk.errors import UsageError
 from otadtk.metrics.registry import get_metric
 
 SUFFIX = ".ini"
 _FACTS = ("title", "version", "tool", "pairing", "quirks")
+_SHARED = ("protocol", "encoders", "audio")
 _OWN = ("metric", "model", "frames", "variant")
 _TRUE, _FALSE = ("yes", "true", "on", "1"), ("no", "false", "off", "0")
 _WORDS = {
@@ -115,10 +117,12 @@ def _parse(name: str, text: str) -> Protocol:
     results = tuple(
         _result(name, section, dict(parser[section]), shared)
         for section in parser.sections()
-        if section not in ("protocol", "audio")
+        if section not in _SHARED
     )
     if not results:
         raise UsageError(f"The protocol {name!r} has no result: add a section with a metric.")
+    if "encoders" in parser:
+        _check_encoders(name, dict(parser["encoders"]), {result.model for result in results})
     return Protocol(
         name,
         facts["version"],
@@ -129,6 +133,23 @@ def _parse(name: str, text: str) -> Protocol:
         results,
         text,
     )
+
+
+def _check_encoders(protocol: str, pinned: Mapping[str, str], used: set[str]) -> None:
+    """A UsageError if an encoder has another rate or checkpoint here than the protocol pins."""
+    for model, text in pinned.items():
+        where = f"The protocol {protocol!r}, [encoders]"
+        if model not in used:
+            raise UsageError(f"{where}: no result uses {model!r}; remove it.")
+        known = pins_of(model)
+        if text.split() != known.split():
+            raise UsageError(f"{where}: {model} is {text!r} there and {known!r} here.")
+
+
+def pins_of(model: str) -> str:
+    """What pins an encoder: its rate and the digests of its published files."""
+    spec = get_spec(model)
+    return ", ".join([f"{spec.sample_rate} Hz", *(file.digest for file in spec.weights)])
 
 
 def _result(

@@ -14,7 +14,7 @@ from otadtk.encoders.networks.clap import SPECS as CLAP_SPECS
 from otadtk.errors import UsageError
 from otadtk.metrics.base import AudioMetric, MetricOptions, PathLike
 from otadtk.metrics.entry import Measurement, Option, some_of
-from otadtk.metrics.reported.pairing import read_column
+from otadtk.metrics.pairing import read_column, read_rows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,7 +44,7 @@ class ClapScore(AudioMetric):
     unbiased = True
     has_floor = False
     why_no_floor = "it compares clips with their captions, and not with other clips"
-    accepts = frozenset({"vectors", "captions"})
+    reads_texts = True
     options = (
         Option(
             "captions",
@@ -104,6 +104,8 @@ class ClapScore(AudioMetric):
         if "captions" not in given and not any(may_have_columns(Path(place)) for place in sources):
             rest = " Or name the other results of the protocol: --results LIST."
             raise UsageError(NEEDS_CAPTIONS + (rest if "protocol" in given else ""))
+        if "captions" in given:
+            read_rows(given["captions"], ("file", "caption"))
 
     @property
     def settings_record(self) -> dict[str, Any]:
@@ -142,9 +144,9 @@ class ClapScore(AudioMetric):
         pooled = np.concatenate(known)
         return lambda i, j: float(pooled[j].mean())
 
-    def encode_captions(self, captions: Sequence[str]) -> Array:
+    def encode_texts(self, texts: Sequence[str]) -> Array:
         """The vectors of captions."""
-        return self.text.encode(captions, cut=self._cut).numpy()
+        return self.text.encode(texts, cut=self._cut).numpy()
 
     def compare_sets(self, reference: EmbeddingSet, evaluated: EmbeddingSet) -> float:
         """The mean over the evaluated clips."""
@@ -167,7 +169,7 @@ class ClapScore(AudioMetric):
 
     def _measured(self, side: EmbeddingSet) -> tuple[list[str], NDArray[np.float64]]:
         captions = self._captions_of(side)
-        return captions, _cosines(self.encode_captions(captions), side.vectors)
+        return captions, _cosines(self.encode_texts(captions), side.vectors)
 
     def _captions_of(self, side: EmbeddingSet) -> list[str]:
         """The caption of each clip, in order: from the table, or else from the clips' manifest."""

@@ -55,6 +55,7 @@ class Copies(AudioMetric):
             parse=Path,
             metavar="DIR",
             is_data=True,
+            asks=True,
         ),
     )
     facts_schema: ClassVar[Mapping[str, Any]] = {
@@ -71,8 +72,18 @@ class Copies(AudioMetric):
                         "description": "Whether the files are equal.",
                     },
                     "distance": {"type": "number", "description": "Distance of their vectors."},
+                    "held_out_as_near": {
+                        "type": "number",
+                        "description": "Share of held-out clips as near to the training set.",
+                    },
                 },
-                "required": ["evaluated", "training", "same_bytes", "distance"],
+                "required": [
+                    "evaluated",
+                    "training",
+                    "same_bytes",
+                    "distance",
+                    "held_out_as_near",
+                ],
                 "additionalProperties": False,
             },
         }
@@ -93,8 +104,14 @@ class Copies(AudioMetric):
     @classmethod
     def check_options(cls, given: Mapping[str, Any]) -> None:
         """Copies of nothing cannot be found."""
-        if "training_set" not in given:
+        from otadtk.embed.audio_files import check_source
+        from otadtk.embed.formats.table import holds_embeddings
+
+        place = given.get("training_set")
+        if place is None:
             raise UsageError("The test of copies needs the training clips: --training-set DIR.")
+        if not holds_embeddings(place):
+            check_source(place, recursive=given.get("recursive", True))
 
     @property
     def settings_record(self) -> dict[str, Any]:
@@ -130,22 +147,20 @@ class Copies(AudioMetric):
 
         x, y = self.points(reference, evaluated)
         self._check_counts(x, y)
-        found = self._nearest(y)
-        score = copying_test(self._nearest(x).squared, found.squared)
-        copies = self._copies(evaluated, found)
+        held_out, found = self._nearest(x), self._nearest(y)
+        score = copying_test(held_out.squared, found.squared)
+        copies = self._copies(evaluated, found, held_out)
         chance = 0.5 * math.erfc(-score / math.sqrt(2.0))
-        details = [f"one-sided p = {chance:.2g} for clips that are no nearer than held-out ones"]
-        if copies:
-            names = [f"{c['evaluated']} ~ {c['training']}" for c in copies]
-            details.append(f"{len(copies)} evaluated clips are copies: {some_of(names)}")
         return Measurement(
             score,
             values={
-                "C_T": score,
+                "score": score,
                 "authenticity": float(authentic(found, self._among_training).mean()),
-                "copies": len(copies) / len(y),
             },
-            details=tuple(details),
+            details=(
+                f"one-sided p = {chance:.2g} for clips that are no nearer than held-out ones",
+                _in_words(copies, len(y)),
+            ),
             notes=self._leaks(reference),
             facts={"copies": copies},
         )
@@ -159,7 +174,9 @@ class Copies(AudioMetric):
             return ()
         return (f"{len(seen)} reference clips are training clips, not held out: {some_of(seen)}.",)
 
-    def _copies(self, evaluated: EmbeddingSet, found: Nearest) -> list[dict[str, Any]]:
+    def _copies(
+        self, evaluated: EmbeddingSet, found: Nearest, held_out: Nearest
+    ) -> list[dict[str, Any]]:
         import numpy as np
 
         usual = float(np.sqrt(np.median(self._among_training.squared)))
@@ -175,6 +192,7 @@ class Copies(AudioMetric):
                         "training": str(self.training.files[training]),
                         "same_bytes": same,
                         "distance": 0.0 if same else away,
+                        "held_out_as_near": float(np.mean(held_out.squared <= found.squared[j])),
                     }
                 )
         return copies
@@ -196,3 +214,16 @@ class Copies(AudioMetric):
         """The test, with one cell, and what stands beside it."""
         of = super().define(result, embeddings)
         return f"{of} with one cell, and authenticity [alaa2022faithful]".lstrip()
+
+
+def _in_words(copies: list[dict[str, Any]], clips: int) -> str:
+    """How many clips are copies, and which."""
+    if not copies:
+        return f"none of {clips} evaluated clips is a copy of a training clip"
+    same = sum(copy["same_bytes"] for copy in copies)
+    beyond = sum(copy["held_out_as_near"] == 0.0 for copy in copies)
+    names = [f"{copy['evaluated']} ~ {copy['training']}" for copy in copies]
+    return (
+        f"copies of training clips: {len(copies)} of {clips}, {same} with the same bytes, {beyond} "
+        f"nearer than every held-out clip: {some_of(names)}"
+    )

@@ -77,6 +77,8 @@ class KID(AudioMetric):
         super().__init__(model, **options)
         if kid_subset_size is not None and kid_subset_size < 2:
             raise UsageError(f"A subset needs at least 2 clips, not {kid_subset_size}.")
+        if kid_subsets is not None and kid_subsets < 1:
+            raise UsageError(f"kid_subsets must be at least 1, not {kid_subsets}.")
         self.subsets, self.size, self.seed = kid_subsets, kid_subset_size or DEFAULT_SIZE, kid_seed
 
     @classmethod

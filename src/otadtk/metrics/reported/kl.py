@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 from otadtk.errors import UsageError
 from otadtk.metrics.base import MetricOptions, PathLike
 from otadtk.metrics.entry import GoldenValue, Measurement, Option, not_negative, some_of
+from otadtk.metrics.pairing import PAIRED, Pairing, pair_sets, read_rows
 from otadtk.metrics.reported.class_scores import ClassScoreMetric
-from otadtk.metrics.reported.pairing import Pairing, pair_sets
 
 if TYPE_CHECKING:
     import numpy as np
@@ -106,6 +106,12 @@ class KL(ClassScoreMetric):
         if kl_from not in DIRECTIONS:
             raise UsageError(f"kl_from must be ref or eval, not {kl_from!r}.")
         self.form, self.first, self.epsilon, self.table = kl_form, kl_from, kl_epsilon, kl_pairs
+
+    @classmethod
+    def check_options(cls, given: Mapping[str, Any]) -> None:
+        """A table of pairs must be one, before clips are embedded."""
+        if "kl_pairs" in given:
+            read_rows(given["kl_pairs"], PAIRED)
 
     @property
     def settings_record(self) -> dict[str, Any]:

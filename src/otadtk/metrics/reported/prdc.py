@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
+from otadtk.errors import UsageError
 from otadtk.metrics.base import AudioMetric, MetricOptions
 from otadtk.metrics.entry import GoldenValue, Measurement, Option, positive_whole, some_of
 
@@ -77,6 +78,8 @@ class PRDC(AudioMetric):
         **options: Unpack[MetricOptions],
     ) -> None:
         super().__init__(model, **options)
+        if prdc_first not in VALUES:
+            raise UsageError(f"prdc_first must be one of {', '.join(VALUES)}, not {prdc_first!r}.")
         self.neighbours, self.first = neighbours, prdc_first
 
     @property

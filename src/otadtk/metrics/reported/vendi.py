@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 
 from otadtk.metrics.base import AudioMetric, MetricOptions, PathLike
 from otadtk.metrics.entry import GoldenValue, Measurement, Option
-from otadtk.metrics.reported.pairing import read_column
+from otadtk.metrics.pairing import read_column, read_rows
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -74,6 +74,12 @@ class Vendi(AudioMetric):
     ) -> None:
         super().__init__(model, **options)
         self._table = Path(vendi_groups) if vendi_groups is not None else None
+
+    @classmethod
+    def check_options(cls, given: Mapping[str, Any]) -> None:
+        """A table of groups must be one, before clips are embedded."""
+        if "vendi_groups" in given:
+            read_rows(given["vendi_groups"], ("file", "group"))
 
     def distance(self, ref: Array, test: Array) -> float:
         """The Vendi Score of the evaluated set; the reference does not enter."""

@@ -20,7 +20,7 @@ from otadtk.audio.faults.stft import above, frame_size, signal_of, spectra_of, t
 KINDS = Family("rate")
 
 
-@KINDS.add("way of half that rate from the clip's upper edge to 100 Hz", mild=0.0, gross=1.0)
+@KINDS.add("half that rate (0: the clip's upper edge, 1: 100 Hz)", mild=0.0, gross=1.0)
 def aliasing(signal: Signal, rate: int, rng: np.random.Generator, travel: float) -> Signal:
     """Sampled at a lower rate without a filter before, then brought back with one."""
     length = len(signal)
@@ -54,7 +54,7 @@ def images(signal: Signal, rate: int, rng: np.random.Generator, decibels: float)
     return np.asarray(irfft(spectrum, len(signal)))
 
 
-@KINDS.add("way of that frequency from the clip's upper edge to 150 Hz", mild=0.0, gross=1.0)
+@KINDS.add("that frequency (0: the clip's upper edge, 1: 150 Hz)", mild=0.0, gross=1.0)
 def invented_band(signal: Signal, rate: int, rng: np.random.Generator, travel: float) -> Signal:
     """The band above a frequency replaced by a copy of the one below, shifted or mirrored."""
     spectra = spectra_of(signal, frame_size(0.032, rate))
@@ -73,7 +73,7 @@ def invented_band(signal: Signal, rate: int, rng: np.random.Generator, travel: f
     return signal_of(spectra * (1 - weight) + made * gain * weight, len(signal))
 
 
-@KINDS.add("way of that frequency from the clip's upper edge to 100 Hz", mild=0.0, gross=1.0)
+@KINDS.add("that frequency (0: the clip's upper edge, 1: 100 Hz)", mild=0.0, gross=1.0)
 def band_limit(signal: Signal, rate: int, rng: np.random.Generator, travel: float) -> Signal:
     """Nothing above a frequency, cut off by a wall or a slope."""
     frequencies = frequencies_of(signal, rate)
@@ -83,7 +83,7 @@ def band_limit(signal: Signal, rate: int, rng: np.random.Generator, travel: floa
     return filtered(signal, 1.0 / np.sqrt(1.0 + (frequencies / cutoff) ** 8))
 
 
-@KINDS.add("way of that frequency from 15 Hz to the clip's upper edge", mild=0.0, gross=1.0)
+@KINDS.add("that frequency (0: 15 Hz, 1: the clip's upper edge)", mild=0.0, gross=1.0)
 def thin(signal: Signal, rate: int, rng: np.random.Generator, travel: float) -> Signal:
     """Nothing below a frequency."""
     cutoff = 15.0 * (edge_of(signal, rate) / 15.0) ** travel

@@ -19,7 +19,7 @@ from otadtk.audio.faults.stft import (
 )
 
 KINDS = Family("reconstruction")
-SPLIT = "way of that frequency from the clip's upper edge to 60 Hz"
+SPLIT = "that frequency (0: the clip's upper edge, 1: 60 Hz)"
 
 
 def from_magnitudes(

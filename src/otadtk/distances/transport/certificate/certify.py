@@ -23,6 +23,7 @@ import torch
 from otadtk.distances.arrays import FloatArray
 from otadtk.distances.costs.protocol import Cost
 from otadtk.distances.costs.rounding import UNIT
+from otadtk.distances.transport.certificate.bound import value_from_marginals
 from otadtk.distances.transport.certificate.bracket import transport_bracket
 from otadtk.distances.transport.certificate.plan import Plan, PlanSums
 from otadtk.distances.transport.result import Coupling
@@ -35,6 +36,8 @@ _EXACT = 0.25
 """Entries of a correction up to which the solver's residual is trusted."""
 _PRODUCTS = 8.0
 """Products of the correction that counts in its marginals, nearly all of it in the first few."""
+_NARROW = 1e-2
+"""Gap in units of the tolerance up to which the bound from the marginals alone is enough."""
 _EMPTIEST = 1e-12
 """Share of its weight below which a row or column of a plan counts as empty."""
 
@@ -60,20 +63,26 @@ def certify(
     Without ``bracket`` the error of the value is not bounded, which is to say infinite.
     """
     sums = plan.sums
+    mass = float(sums.rows.sum()) + sums.dropped
+    dual = float(a @ plan.f + b @ plan.g) - epsilon * (mass - 1.0)
+    primal = float("inf")
+    if plan.costly:
+        primal = value_from_marginals(plan, a, b, cost, epsilon)
+        correct = correct and primal - dual > _NARROW * tolerance * max(abs(primal), epsilon)
     goal = 1e-3 * tolerance
-    if cost.symmetric:  # missing mass travels at the mean cost, far above the value of a self term
+    if (
+        correct and cost.symmetric
+    ):  # missing mass travels at the mean cost, far above the value of a self term
         level = max(abs(float(a @ plan.f + b @ plan.g)), epsilon)
         goal *= level / max(level, cost.mean(torch.from_numpy(a), torch.from_numpy(b)))
     scaled = _corrected(plan, a, b, cost.symmetric, goal) if correct else None
-    primal = float("inf")
     if scaled is not None:
-        primal = _feasible_value(plan, scaled, a, b, cost, epsilon)
-    if scaled is None or scaled.large:  # log(1 + t) ≤ t gives away much: without it may be better
+        primal = min(primal, _feasible_value(plan, scaled, a, b, cost, epsilon))
+    if primal == np.inf or (scaled is not None and scaled.large):
+        # log(1 + t) ≤ t gives away much: without it may be better
         plain = _uncorrected(plan, a, b)
         primal = min(primal, _feasible_value(plan, plain, a, b, cost, epsilon))
     primal += _SAFETY * sums.unpaid
-    mass = float(sums.rows.sum()) + sums.dropped
-    dual = float(a @ plan.f + b @ plan.g) - epsilon * (mass - 1.0)
     relative = max(primal - dual, 0.0) / max(abs(primal), epsilon)
     if not np.isfinite(relative):  # a plan beyond repair certifies nothing
         relative = float("inf")

@@ -52,6 +52,8 @@ class Plan(ABC):
     """How far the costs behind T = a b exp((f ⊕ g − C̃)/ε) are from the true ones."""
     precision: float
     """Relative error of the products with T, at most."""
+    costly = False
+    """Whether a product with T computes all costs anew."""
 
     @abstractmethod
     def apply(self, beta: FloatArray) -> FloatArray:

@@ -39,6 +39,8 @@ class GibbsKernel(ABC):
 
     f: Tensor
     g: Tensor
+    streaming = True
+    """Whether some panels are computed anew in every pass."""
 
     def __init__(self, cost: Cost, epsilon: float) -> None:
         self.floor = EXPONENT_FLOOR if cost.dtype == torch.float32 else _DOUBLE_FLOOR
@@ -65,8 +67,8 @@ class GibbsKernel(ABC):
         """(u, Kᵀ u) with u = a / (K v), in one pass over the panels."""
 
     @abstractmethod
-    def products(self, u: Tensor, v: Tensor, beta: Tensor, a: Tensor) -> PlanProducts:
-        """What the sums over T = diag(u) K diag(v) are made of, in one pass."""
+    def products(self, u: Tensor | None, v: Tensor, beta: Tensor, a: Tensor) -> PlanProducts:
+        """What the sums over T = diag(u) K diag(v) are made of, in one pass; u = a / (K v) if None."""
 
     @abstractmethod
     def column_squares(self, weights: Tensor) -> Tensor:
@@ -122,6 +124,7 @@ class PanelKernel(GibbsKernel):
         super().__init__(cost, epsilon)
         tiles = kernel_tiles(cost, tile_elements) if tiles is None else tiles
         self._panels = Panels(cost, memory, tiles, upper=self.symmetric)
+        self.streaming = self._panels.streaming
         if not self.symmetric:  # with itself: min_j C_ij = C_ii = 0, nothing to absorb
             if potentials is None:
                 self._absorb()
@@ -129,11 +132,6 @@ class PanelKernel(GibbsKernel):
                 self.f, self.g = potentials
             self._panels.change(partial(_reduce, self.f, self.g))
         self._panels.change(partial(_exponentiate, -1.0 / epsilon, self.floor))
-
-    @property
-    def streaming(self) -> bool:
-        """Whether some panels are computed anew in every pass."""
-        return self._panels.streaming
 
     @property
     def kept(self) -> int:
@@ -192,7 +190,7 @@ class PanelKernel(GibbsKernel):
         assert total is not None  # there are panels
         return _joined(parts), total
 
-    def products(self, u: Tensor, v: Tensor, beta: Tensor, a: Tensor) -> PlanProducts:
+    def products(self, u: Tensor | None, v: Tensor, beta: Tensor, a: Tensor) -> PlanProducts:
         """What the sums over T are made of."""
         potentials, narrow = (self.f, self.g), self.cost.dtype
         return plan_products(
@@ -240,13 +238,13 @@ class PanelKernel(GibbsKernel):
 
 
 # These are no methods: panels that know their kernel would outlive it until the next collection.
-def _reduce(f: Tensor, g: Tensor, rows: slice, panel: Tensor) -> None:
+def _reduce(f: Tensor, g: Tensor, rows: slice, columns: slice, panel: Tensor) -> None:
     """C − f ⊕ g, in place."""
     panel -= f[rows, None].to(panel.dtype)
-    panel -= g.to(panel.dtype)
+    panel -= g[columns].to(panel.dtype)
 
 
-def _exponentiate(scale: float, floor: float, _: slice, reduced: Tensor) -> None:
+def _exponentiate(scale: float, floor: float, _: slice, __: slice, reduced: Tensor) -> None:
     """exp(−(C − f ⊕ g)/ε) for scale = −1/ε, in place."""
     reduced.mul_(scale).clamp_(floor, -floor).exp_()
 

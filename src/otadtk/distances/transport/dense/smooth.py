@@ -19,7 +19,7 @@ from otadtk.distances.costs.rounding import UNIT, Rounding, sum_rounding
 from otadtk.distances.transport.certificate.plan import Plan, PlanSums, Progress
 from otadtk.distances.transport.dense.anderson import Anderson
 from otadtk.distances.transport.dense.gibbs import GibbsKernel
-from otadtk.distances.transport.dense.products import TERMS
+from otadtk.distances.transport.dense.products import TERMS, PlanProducts
 
 _EASY_STEPS, _HARD_STEPS = 30, 120
 _TOO_LARGE = 2.0**90
@@ -107,35 +107,39 @@ class KernelPlan(Plan):
     def __init__(
         self,
         kernel: GibbsKernel,
-        u: Tensor,
+        u: Tensor | None,
         v: Tensor,
         a: Tensor,
         b: Tensor,
-        clipped: float,
+        clipped: float | None = None,
     ) -> None:
-        self._kernel, self._u, self._v, self._clipped = kernel, u, v, clipped
-        epsilon = kernel.epsilon
+        """Without u it is a / (K v): the rows are right. ``clipped`` is the kernel's, if known."""
+        self._kernel, self.v, self.costly = kernel, v, kernel.streaming
+        epsilon, beta = kernel.epsilon, (v / b).log()
+        found = kernel.products(u, v, beta, a)
+        self.u = u = a / found.rows if u is None else u
+        self._clipped = kernel.clipped_mass(u, v) if clipped is None else clipped
         # T = a b exp((f + g − C)/ε)
         self.f = _numpy(kernel.f + epsilon * (u / a).log())
-        self.g = _numpy(kernel.g + epsilon * (v / b).log())
+        self.g = _numpy(kernel.g + epsilon * beta)
         self.precision = sum_rounding(min(max(kernel.cost.shape), TERMS), kernel.cost.dtype)
         unit = UNIT[kernel.cost.dtype]
         rounding = kernel.cost.rounding().reduced(_numpy(kernel.f), _numpy(kernel.g), unit)
         self.rounding = Rounding(rounding.rows + 4.0 * unit * epsilon, rounding.columns)  # of exp
-        self.sums = self._verified_sums(a)
+        self.sums = self._verified_sums(found, beta)
 
     def apply(self, beta: FloatArray) -> FloatArray:
         """T β."""
-        return _scaled(self._u, self._kernel.apply, self._v, beta)
+        return _scaled(self.u, self._kernel.apply, self.v, beta)
 
     def apply_transposed(self, alpha: FloatArray) -> FloatArray:
         """Tᵀ α."""
-        return _scaled(self._v, self._kernel.apply_transposed, self._u, alpha)
+        return _scaled(self.v, self._kernel.apply_transposed, self.u, alpha)
 
     def apply_both(self, beta: FloatArray) -> FloatArray:
         """Tᵀ diag(1/r) T β, in one pass over the panels."""
-        weights = self._u.square() / _like(self.sums.rows, self._u)
-        return _scaled(self._v, lambda v: self._kernel.apply_both(v, weights), self._v, beta)
+        weights = self.u.square() / _like(self.sums.rows, self.u)
+        return _scaled(self.v, lambda v: self._kernel.apply_both(v, weights), self.v, beta)
 
     def given_by_rows(self, a: FloatArray) -> FloatArray:
         """Tᵀ (a / r − 1), which the pass for the sums has found."""
@@ -152,9 +156,9 @@ class KernelPlan(Plan):
         solution, residual = self.by_gradients(right, goal, columns, _EASY_STEPS)
         if np.abs(residual).sum() <= goal:
             return solution, residual
-        weights = self._u.square() / torch.from_numpy(rows).to(self._u)
+        weights = self.u.square() / torch.from_numpy(rows).to(self.u)
         squares = self._kernel.column_squares(weights)  # Σ_i T_ij² / r_i, but for v
-        diagonal = columns - _numpy(squares * self._v.square())
+        diagonal = columns - _numpy(squares * self.v.square())
         return self.by_gradients(right, goal, np.maximum(diagonal, _LOOSEST * columns), _HARD_STEPS)
 
     def newton_step(
@@ -166,22 +170,20 @@ class KernelPlan(Plan):
         that goes too far comes back by one ε a step; the sweep puts it right at once.
         """
         beta, _ = self.column_correction(_numpy(a), _numpy(b), goal)
-        step = torch.from_numpy(beta.clip(-radius, radius)).to(self._v)
-        _, column = self._kernel.sweep(a, self._v * step.exp())
+        step = torch.from_numpy(beta.clip(-radius, radius)).to(self.v)
+        _, column = self._kernel.sweep(a, self.v * step.exp())
         v = b / column
         return a / self._kernel.apply(v), v
 
-    def _verified_sums(self, a: Tensor) -> PlanSums:
+    def _verified_sums(self, found: PlanProducts, beta: Tensor) -> PlanSums:
         """All sums in one pass; the marginals in float64 from the panels as they are.
 
         With k = log K the cost is C = f₀ + g₀ − ε k in terms of the absorbed potentials, so no
         cost has to be computed again; the log density of T is k + α + β with α = (f − f₀)/ε.
         """
-        kernel, u, v, epsilon = self._kernel, self._u, self._v, self._kernel.epsilon
+        kernel, u, v, epsilon = self._kernel, self.u, self.v, self._kernel.epsilon
         f0, g0 = kernel.f, kernel.g
         alpha = (torch.from_numpy(self.f).to(u) - f0) / epsilon
-        beta = (torch.from_numpy(self.g).to(v) - g0) / epsilon
-        found = kernel.products(u, v, beta, a)
         self._columns_left = _numpy(v * found.columns_left)
         rows, columns = u * found.rows, v * found.columns
         rows_k, columns_k = u * found.rows_k, v * found.columns_k

@@ -29,7 +29,7 @@ def coarse_potentials(
 ) -> tuple[Tensor, Tensor]:
     """(f, g) for all points of both clouds at a coarse ε, or the one given, in float64."""
     cost = panels.cost
-    rows, columns = _sample(a), _sample(b)
+    rows, columns = weighted_sample(a), weighted_sample(b)
     a_sample, b_sample = a[rows] / a[rows].sum(), b[columns] / b[columns].sum()
     if len(columns) == len(b):
         tile = panels.rows(rows)
@@ -38,19 +38,19 @@ def coarse_potentials(
     end = float(tile.mean()) / _FINEST if end is None else end
     f, g = _anneal(tile, a_sample, b_sample, end)
     if len(rows) < len(a) or len(columns) < len(b):
-        g = _soft_minimum(cost.restricted(rows), f, a_sample, end)
+        g = soft_minimum(cost.restricted(rows), f, a_sample, end)
         f, g = _refine(panels, g, a, b, end)
     return f, g
 
 
-def _sample(weights: Tensor) -> Tensor:
+def weighted_sample(weights: Tensor, count: int = SAMPLE) -> Tensor:
     """Indices of a seeded weighted sample without repetition, sorted."""
-    if len(weights) <= SAMPLE:
+    if len(weights) <= count:
         return torch.arange(len(weights), device=weights.device)
     generator = torch.Generator().manual_seed(0)
     uniform = torch.rand(len(weights), generator=generator, dtype=torch.float64)
     keys = weights.cpu().double().log() - (-uniform.log()).log()  # Gumbel top-k
-    return torch.topk(keys, SAMPLE).indices.sort().values.to(weights.device)
+    return torch.topk(keys, count).indices.sort().values.to(weights.device)
 
 
 def _anneal(cost: Tensor, a: Tensor, b: Tensor, end: float) -> tuple[Tensor, Tensor]:
@@ -78,7 +78,7 @@ def _anneal(cost: Tensor, a: Tensor, b: Tensor, end: float) -> tuple[Tensor, Ten
         epsilon = max(epsilon / _FACTOR, end)
 
 
-def _soft_minimum(cost: Cost, f: Tensor, a: Tensor, epsilon: float) -> Tensor:
+def soft_minimum(cost: Cost, f: Tensor, a: Tensor, epsilon: float) -> Tensor:
     """g_j = −ε log Σ_i a_i exp((f_i − C_ij)/ε) for all columns of the cost."""
     flipped = cost.transposed()
     g = torch.empty(flipped.shape[0], dtype=f.dtype, device=f.device)

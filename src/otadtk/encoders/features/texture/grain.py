@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from otadtk.encoders.features.quantiles import column_quantile, quantiles
 from otadtk.encoders.features.texture.spectrogram import Floats, Spectrogram
 
 _QUANTILES = (0.01, 0.05, 0.25, 0.75, 0.95, 0.99)
@@ -33,44 +34,53 @@ def _quantiles(s: Spectrogram) -> list[float]:
     for band in s.bands:
         grain = s.grain[:, band][s.live[:, band]]
         enough = grain.size > _FEWEST_BINS
-        found += (np.quantile(grain, _QUANTILES) / 10).tolist() if enough else [0.0] * 6
+        found += [q / 10 for q in quantiles(grain, _QUANTILES)] if enough else [0.0] * 6
     return found
 
 
 def _bands(s: Spectrogram) -> list[float]:
-    level = s.decibels
-    above = level - np.maximum.reduce([np.roll(level, k, axis) for k in (-2, 2) for axis in (0, 1)])
-    below = np.minimum.reduce([np.roll(level, k, axis) for k in (-3, 3) for axis in (0, 1)]) - level
+    highest, lowest = _around(s.decibels, 2, np.maximum), _around(s.decibels, 3, np.minimum)
+    isolated = (s.decibels - highest > _STANDS_OUT_DB) & s.live
+    holes = (lowest - s.decibels > _STANDS_OUT_DB) & s.live
+    both = s.live[:-2] & s.live[2:]
+    before, after = s.grain[:-2] * both, s.grain[2:] * both
     found: list[float] = []
-    for band in s.bands:
-        live = s.live[:, band]
-        count = max(1, int(live.sum()))
-        for stands_out in (above, below):
-            share = (stands_out[:, band][live] > _STANDS_OUT_DB).sum() / count
-            found.append(float(np.log10(share + 1e-4)))
-        power = s.power[s.loud, band]
-        flatness = np.log10(power + 1e-7).mean(axis=1) - np.log10(power.mean(axis=1) + 1e-7)
-        found.append(float(np.median(flatness)))
-        both = live[:-2] & live[2:]
-        before, after = s.grain[:-2, band][both], s.grain[2:, band][both]
-        scale = np.sqrt((before**2).sum() * (after**2).sum() + 1e-9)
-        enough = both.sum() > _FEWEST_BINS
-        found.append(float((before * after).sum() / scale) if enough else 0.0)
+    for band, power in zip(s.bands, s.band_power, strict=True):
+        count = max(1, int(np.count_nonzero(s.live[:, band])))
+        for marks in (isolated, holes):
+            found.append(float(np.log10(np.count_nonzero(marks[:, band]) / count + 1e-4)))
+        width = band.stop - band.start
+        flatness = s.decibels[:, band].mean(axis=1) / 10 - np.log10(power / width + 1e-7)
+        found.append(float(np.median(flatness[s.loud])))
+        first, second = before[:, band], after[:, band]
+        scale = np.sqrt((first**2).sum() * (second**2).sum() + 1e-9)
+        enough = np.count_nonzero(both[:, band]) > _FEWEST_BINS
+        found.append(float((first * second).sum() / scale) if enough else 0.0)
     return found
+
+
+def _around(level: Floats, reach: int, extreme: np.ufunc) -> Floats:
+    """The extreme of the four bins that lie so many steps away in time and frequency."""
+    wide = np.pad(level, reach, mode="wrap")
+    middle = slice(reach, -reach)
+    found = extreme(wide[2 * reach :, middle], wide[: -2 * reach, middle])
+    extreme(found, wide[middle, 2 * reach :], out=found)
+    extreme(found, wide[middle, : -2 * reach], out=found)
+    around: Floats = found
+    return around
 
 
 def _lines(s: Spectrogram) -> list[float]:
     """How far single bins stand above their neighbours, in the mean and in the floor over time."""
     from scipy.ndimage import median_filter
 
-    level = s.decibels[s.loud]
     usable = slice(2, round(7650 * s.size / s.rate))
     found: list[float] = []
-    for curve in (level.mean(axis=0), np.quantile(level, 0.1, axis=0)):
+    for curve in (s.mean_decibels, column_quantile(s.loud_decibels, 0.1)):
         above = (curve - median_filter(curve, _LINE_WIDTH, mode="nearest"))[usable]
-        found += [float(above.max()) / 20, float(np.quantile(above, 0.97)) / 20]
+        found += [float(above.max()) / 20, quantiles(above, (0.97,))[0] / 20]
     strongest = np.argsort(above, kind="stable")[-4:] + usable.start
-    return [*found, float(level[:, strongest].std(axis=0).mean()) / 10]
+    return [*found, float(s.loud_decibels[:, strongest].std(axis=0).mean()) / 10]
 
 
 def _combs(s: Spectrogram) -> list[float]:
@@ -78,14 +88,13 @@ def _combs(s: Spectrogram) -> list[float]:
     from scipy.fft import irfft, next_fast_len, rfft
     from scipy.ndimage import uniform_filter1d
 
-    mean: Floats = s.decibels[s.loud].mean(axis=0)
-    ripple = mean - uniform_filter1d(mean, 25, mode="nearest")
+    ripple = s.mean_decibels - uniform_filter1d(s.mean_decibels, 25, mode="nearest")
     cepstrum = np.abs(irfft(ripple))[8 : round(0.0125 * s.rate)]
     highest = float(cepstrum.max())
     longest = round(_LONGEST_ECHO * s.rate)
     size = next_fast_len(len(s.waveform) + longest, real=True)
-    power = np.abs(rfft(s.waveform, size)) ** 2
-    power = power / (uniform_filter1d(power, 401, mode="nearest") + 1e-9)
+    power = np.square(np.abs(rfft(s.waveform, size)))
+    power /= uniform_filter1d(power, 401, mode="nearest") + 1e-9
     likeness = irfft(power)[:longest]
     echo = np.abs(likeness[round(_SHORTEST_ECHO * s.rate) :]).max() / (likeness[0] + 1e-9)
     return [

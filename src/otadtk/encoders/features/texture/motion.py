@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from otadtk.encoders.features.quantiles import quantiles
 from otadtk.encoders.features.texture.spectrogram import Floats, Spectrogram
 
 _MODULATION_HZ = ((0.5, 2.0), (2.0, 4.0), (4.0, 8.0), (8.0, 16.0), (16.0, 32.0), (32.0, 62.0))
@@ -30,11 +31,10 @@ def _harmonicity(s: Spectrogram) -> list[float]:
     window = np.hanning(s.size + 1)[:-1]
     own = irfft(np.abs(rfft(window)) ** 2)
     lags = slice(s.rate // 1000, round(0.0144 * s.rate))
-    correlation = irfft(s.power[s.loud], axis=1)
+    correlation = irfft(s.power if s.loud.all() else s.power[s.loud], axis=1)
     usual = own[lags] / own[0] + 0.05  # the window's own correlation
-    highest = (correlation[:, lags] / (correlation[:, :1] + 1e-9) / usual).max(axis=1)
-    found: list[float] = np.quantile(highest, [0.5, 0.9, 0.1]).tolist()
-    return found
+    highest = (correlation[:, lags] * (1 / usual).astype(np.float32)).max(axis=1)
+    return quantiles(highest / (correlation[:, 0] + 1e-9), (0.5, 0.9, 0.1))
 
 
 def _modulation(s: Spectrogram) -> list[float]:
@@ -45,8 +45,8 @@ def _modulation(s: Spectrogram) -> list[float]:
     length = max(256, count)
     frequency = np.arange(length // 2 + 1) * s.rate / s.hop / length
     found: list[float] = []
-    for band in s.bands:
-        envelope = np.sqrt(s.power[:, band].sum(axis=1) + 1e-9)
+    for band_power in s.band_power:
+        envelope = np.sqrt(band_power + 1e-9)
         envelope = envelope / envelope.mean()
         power = np.abs(rfft(envelope - envelope.mean(), length)) ** 2 / count
         for low, high in _MODULATION_HZ:
@@ -59,10 +59,10 @@ def _decays(s: Spectrogram) -> list[float]:
     """Quantiles of the change of level in 24 ms by band: reverberation slows the decays."""
     both = s.loud[3:] & s.loud[:-3]
     found: list[float] = []
-    for band in s.bands:
-        level = 10 * np.log10(s.power[:, band].sum(axis=1) + 1e-6)
+    for power in s.band_power:
+        level = 10 * np.log10(power + 1e-6)
         change = (level[3:] - level[:-3])[both] if both.any() else np.zeros(1)
-        found += (np.quantile(change, [0.25, 0.03, 0.97]) / 10).tolist()
+        found += [q / 10 for q in quantiles(change, (0.25, 0.03, 0.97))]
     return found
 
 
@@ -107,6 +107,6 @@ def _frozen(s: Spectrogram) -> list[float]:
     spectra = np.log(uniform_filter1d(s.power, 5, axis=1) + 1e-5)
     flux = np.abs(spectra[4:] - spectra[:-4]).mean(axis=1)
     both = s.loud[4:] & s.loud[:-4]
-    low, some, half, high = np.quantile(flux[both] if both.any() else flux, [0.02, 0.15, 0.5, 0.9])
+    low, some, half, high = quantiles(flux[both] if both.any() else flux, (0.02, 0.15, 0.5, 0.9))
     values = [low, some, (high + 0.02) / (half + 0.02) - 0.02, half]
     return [float(np.log10(value + 0.02)) for value in values]

@@ -17,7 +17,9 @@ def measure(waveform: Floats) -> list[float]:
     """All of them, of the waveform at its own level."""
     x = waveform.astype(np.float64)
     level, mean = float(np.sqrt((x**2).mean())), float(x.mean())
-    standard = (x - mean) / (x.std() + 1e-9)
+    centred = x - mean
+    squares = centred * centred
+    spread = float(np.sqrt(squares.mean())) + 1e-9
     steps = np.round(x * _FULL_SCALE).astype(np.int64)
     used = _distinct(steps)
     widths = np.diff(used)
@@ -27,7 +29,7 @@ def measure(waveform: Floats) -> list[float]:
         float(np.log10(level + 1e-4)),
         float(np.log10(np.abs(x).max() + 1e-3)),
         float(np.log10(abs(mean) / (level + 1e-6) + 1e-4)),
-        float(np.tanh((standard * standard * standard).mean())),
+        float(np.tanh((squares * centred).mean() / spread**3)),
         float(np.log10(max(x.max(), 0.0) + 1e-3) - np.log10(max(-x.min(), 0.0) + 1e-3)),
         float(np.log10((len(used) + 1) / possible)),
         float(np.log10(widest / _FULL_SCALE / (level + 1e-5) + 1e-4)),

@@ -63,15 +63,14 @@ class Spectrogram:
         return np.abs(self.spectra).astype(np.float32)
 
     @cached_property
-    def phasors(self) -> NDArray[np.complex64]:
-        """X / |X|."""
-        phasors: NDArray[np.complex64] = self.spectra / (self.magnitude + np.float32(1e-9))
-        return phasors
-
-    @cached_property
     def power(self) -> Floats:
         """|X|²."""
         return self.magnitude**2
+
+    @cached_property
+    def band_power(self) -> tuple[Floats, ...]:
+        """The power of each band, ``(frames,)``."""
+        return tuple(self.power[:, band].sum(axis=1) for band in self.bands)
 
     @cached_property
     def loud(self) -> Mask:
@@ -85,6 +84,17 @@ class Spectrogram:
         """10 · log10 |X|², with a floor."""
         decibels: Floats = np.float32(10.0) * np.log10(self.power + np.float32(1e-7))
         return decibels
+
+    @cached_property
+    def loud_decibels(self) -> Floats:
+        """The levels of the frames that are not quiet."""
+        return self.decibels if self.loud.all() else self.decibels[self.loud]
+
+    @cached_property
+    def mean_decibels(self) -> Floats:
+        """The mean level of each bin over the frames that are not quiet."""
+        mean: Floats = self.loud_decibels.mean(axis=0)
+        return mean
 
     @cached_property
     def surroundings(self) -> Floats:

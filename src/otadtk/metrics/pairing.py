@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from otadtk.embed import EmbeddingSet
     from otadtk.metrics.base import PathLike
 
+PAIRED = ("reference", "evaluated")
+"""The columns of a table of pairs."""
+
 
 @dataclass(frozen=True)
 class Pairing:
@@ -83,7 +86,7 @@ def names_below(files: Sequence[Path]) -> list[str]:
 def _by_table(path: Path, reference: Sequence[Path], evaluated: Sequence[Path]) -> dict[int, int]:
     """The reference clip of each evaluated one, by a CSV of reference,evaluated with titles."""
     found: dict[int, int] = {}
-    for number, line in read_rows(path, ("reference", "evaluated")):
+    for number, line in read_rows(path, PAIRED):
         i = place_of(line["reference"], reference, f"{path}, line {number}", "reference")
         j = place_of(line["evaluated"], evaluated, f"{path}, line {number}", "evaluated")
         found[j] = i
