@@ -1,9 +1,9 @@
 """Each distance between any two subsets of one pool of points, much faster than from scratch.
 
 ``transport_between``, ``frechet_between`` and ``kernel_between`` take the pool and give a function
-of two index arrays. Nothing is approximated but the solver's tolerance: a replicate of a
-Sinkhorn divergence is solved to a relative duality gap of 1e-4, from costs in float32 where that
-is exact enough.
+of two index arrays. Nothing is approximated but the solver's tolerance: Sinkhorn divergences are solved
+many at a time to a stated ``margin``, or to a relative duality gap of 1e-4, from costs in float32
+where that is exact enough.
 """
 
 from __future__ import annotations
@@ -126,11 +126,7 @@ class _SinkhornBetween:
             if 2 * values.count(None) > len(draws):  # a pool of few points far away: not worth it
                 self._draws = None
         left = {k: self._problem(*draws[k]) for k, value in enumerate(values) if value is None}
-        small = [
-            k
-            for k, problem in left.items()
-            if max(problem.cost.shape) <= LARGEST and problem.cost.wide is torch.float64
-        ]
+        small = [k for k, problem in left.items() if self._few(problem)]
         if small:
             for k, value in zip(small, self._together([left[k] for k in small]), strict=True):
                 values[k] = value
@@ -174,7 +170,14 @@ class _SinkhornBetween:
 
     def exactly(self, i: IndexArray, j: IndexArray) -> float:
         """The divergence of one draw, to more digits and whatever else is drawn."""
-        return self._alone(self._problem(i, j), _EXACT_TOLERANCE)
+        problem = self._problem(i, j)
+        value = self._together([problem])[0] if self._few(problem) else None
+        return self._alone(problem, _EXACT_TOLERANCE) if value is None else value
+
+    @staticmethod
+    def _few(problem: _Problem) -> bool:
+        """Whether dense Newton steps are fast."""
+        return max(problem.cost.shape) <= LARGEST and problem.cost.wide is torch.float64
 
     def _alone(self, problem: _Problem, tolerance: float) -> float:
         rows, columns, a, b = problem.rows, problem.columns, problem.a, problem.b

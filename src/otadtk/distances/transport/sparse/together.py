@@ -9,7 +9,7 @@ step length and is left alone once it is solved.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -36,6 +36,8 @@ _STEPS, _GRADIENTS, _FORCING = 30, 30, 0.1
 _RADIUS = 8.0
 """Largest step of a potential at first, in units of ε."""
 _SHORTEST = 1e-4
+_FEW = 1 << 16
+"""Pairs up to which products are fast enough without scipy, which takes long to import."""
 _DAMPING, _LOOSEST = 1e-6, 1e-6
 """Of the diagonal of a Newton step, and the least of it that preconditions."""
 
@@ -139,6 +141,28 @@ def _near(
     return rows.numpy(), columns.numpy(), cost[rows, columns].double().numpy()
 
 
+def _order(columns: NDArray[np.int32], starts: IndexArray, width: int) -> IndexArray:
+    """The pairs by columns, those of a column in order."""
+    if len(columns) <= _FEW:
+        return np.argsort(columns, kind="stable")
+    import scipy.sparse  # counts instead of sorting
+
+    places, shape = np.arange(len(columns)), (len(starts) - 1, width)
+    return np.asarray(scipy.sparse.csr_matrix((places, columns, starts), shape=shape).tocsc().data)
+
+
+def _product(
+    data: FloatArray, columns: NDArray[np.int32], starts: IndexArray, width: int
+) -> Callable[[FloatArray], FloatArray]:
+    """Multiplies a vector with a sparse matrix, given by rows."""
+    if len(data) <= _FEW:
+        return lambda vector: np.asarray(np.add.reduceat(data * vector[columns], starts[:-1]))
+    import scipy.sparse
+
+    matrix = scipy.sparse.csr_matrix((data, columns, starts), shape=(len(starts) - 1, width))
+    return lambda vector: np.asarray(matrix @ vector)
+
+
 class _Blocks:
     """The duals of all problems on their supports, with g eliminated; all in units of ε.
 
@@ -149,21 +173,18 @@ class _Blocks:
         self, rows: IndexArray, columns: IndexArray, costs: FloatArray, a: FloatArray, b: FloatArray,
         row_offsets: IndexArray, column_offsets: IndexArray,
     ) -> None:  # fmt: skip
-        import scipy.sparse  # slow to import, and smooth problems need none of it
-
-        self._matrix = scipy.sparse.csr_matrix
         self.a, self.b, self._costs = a, b, costs
         self._row_offsets, self._column_offsets = row_offsets, column_offsets
         self._rows, self._columns = rows.astype(np.int32), columns.astype(np.int32)
         self._row_starts = np.searchsorted(rows, np.arange(len(a) + 1))
-        shape, places = (len(a), len(b)), np.arange(len(rows))
-        by_column = self._matrix((places, self._columns, self._row_starts), shape=shape).tocsc()
-        self._order, self._column_starts = by_column.data, by_column.indptr
+        self._order = _order(self._columns, self._row_starts, len(b))
+        self._column_rows = self._rows[self._order]
+        self._column_columns = self._columns[self._order]
+        self._column_starts = np.searchsorted(self._column_columns, np.arange(len(b) + 1))
         self._back = np.empty_like(self._order)
-        self._back[self._order] = places
+        self._back[self._order] = np.arange(len(rows))
         base = np.log(a)[rows] + np.log(b)[columns] - costs
         self._row_base, self._column_base = base, base[self._order]
-        self._column_rows, self._column_columns = by_column.indices, self._columns[self._order]
         self.f, self.g = np.zeros_like(a), np.zeros_like(b)
         self.plan = np.zeros_like(base)
         self.error = np.full(len(row_offsets) - 1, np.inf)
@@ -260,9 +281,8 @@ class _Blocks:
 
     def _direction(self, plan: FloatArray, row: FloatArray, missing: FloatArray) -> FloatArray:
         """D of (diag(r)(1 + μ) − T diag(1/b) Tᵀ) d = missing, by conjugate gradients, each for itself."""
-        shape = (len(self.a), len(self.b))
-        by_rows = self._matrix((plan[self._back], self._columns, self._row_starts), shape=shape)
-        by_columns = self._matrix((plan, self._column_rows, self._column_starts), shape=shape[::-1])
+        by_rows = _product(plan[self._back], self._columns, self._row_starts, len(self.b))
+        by_columns = _product(plan, self._column_rows, self._column_starts, len(self.a))
         degree = (1.0 + _DAMPING) * np.maximum(row, 1e-12 * self.a)
         # where a row and a column exchange nearly all, the true diagonal is what ties them to others
         squares = np.bincount(
@@ -279,7 +299,7 @@ class _Blocks:
             live = (left > goal) & (weight > 0.0)
             if not live.any():
                 break
-            image = degree * direction - by_rows @ ((by_columns @ direction) / self.b)
+            image = degree * direction - by_rows(by_columns(direction) / self.b)
             curvature = self._sums(direction * image)
             live &= curvature > 0.0
             length = np.repeat(
