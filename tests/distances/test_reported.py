@@ -190,6 +190,52 @@ class TestPosteriors:
             inception_score(np.zeros((7, 5)), 8)
 
 
+class TestModes:
+    """What a dropped mode, duplicates and disjoint sets do to each metric, in closed form."""
+
+    modes = np.repeat(np.eye(5), 6, axis=0)  # five modes of six clips each
+
+    def test_a_dropped_mode_counts_as_one(self) -> None:
+        fewer = self.modes[:24]
+        assert vendi_score(self.modes) - vendi_score(fewer) == pytest.approx(1.0)
+        scores = [inception_score(100.0 * points).mean for points in (self.modes, fewer)]
+        assert scores == pytest.approx([5.0, 4.0])
+        wide = 9.0 * np.repeat(self.modes, 10, axis=0)
+        assert (
+            polynomial_distance(wide, wide[:240]).value
+            > 0.0
+            > polynomial_distance(wide, wide).value
+        )
+
+    def test_duplicates_add_no_mode(self) -> None:
+        twice = np.concatenate([self.modes, self.modes])
+        assert vendi_score(twice) == pytest.approx(vendi_score(self.modes))
+        assert inception_score(9.0 * twice).mean == pytest.approx(
+            inception_score(9.0 * self.modes).mean
+        )
+        x = cloud(0, 40)
+        found = manifolds(x, np.repeat(x[3:4], 6, axis=0))
+        assert (found.precision, found.recall) == (1.0, 0.0)  # six copies: balls of radius 0
+        assert found.coverage < 0.5
+
+    def test_duplicates_bias_kid_by_their_own_kernel(self) -> None:
+        x, y = cloud(0, 20), cloud(1, 10)
+        k = (y @ y.T / y.shape[1] + 1.0) ** 3
+        once, twice = (
+            (r * r * k.sum() - r * np.trace(k)) / (10 * r * (10 * r - 1)) for r in (1, 2)
+        )
+        values = [polynomial_distance(x, np.repeat(y, r, axis=0)).value for r in (1, 2)]
+        assert values[1] - values[0] == pytest.approx(twice - once)
+
+    def test_identical_and_disjoint_sets(self) -> None:
+        x = cloud(0, 40)
+        assert polynomial_distance(x, x).value <= 0.0  # the pairs of a point with itself
+        far = polynomial_distance(x, x + 5.0).value
+        assert far > 100.0 * abs(polynomial_distance(x, cloud(1, 40)).value)
+        logits = np.array([[8.0, 0.0]])  # two classes that change places: c · tanh(c / 2)
+        assert divergences(logits, logits[:, ::-1].copy())[0] == pytest.approx(8.0 * math.tanh(4.0))
+
+
 def test_golden_values_by_hand() -> None:
     x, y = (side.astype(float) for side in fixed_sets())
     away = np.sqrt(np.square(x[:, None] - y[None]).sum(axis=2))

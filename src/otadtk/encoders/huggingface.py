@@ -142,9 +142,15 @@ def _folder(name: str, address: Address) -> Path:
         if not list(snapshot.glob("*.safetensors")):
             fetch(_PICKLED, snapshot.name)
     except Exception as error:  # the library raises many kinds
-        advice = "OTADTK_OFFLINE is set" if offline else "check the name and the network"
+        if offline:
+            raise WeightsError(
+                f"OTADTK_OFFLINE is set and {name!r} is not in the Hugging Face cache: fetch it once "
+                f"online, or name a folder of its files (hf:FOLDER)."
+            ) from error
         reason = (str(error) or type(error).__name__).strip().splitlines()[0][:200]
-        raise WeightsError(f"Could not fetch {name!r} ({reason}); {advice}.") from error
+        raise WeightsError(
+            f"Could not fetch {name!r} ({reason}); check the name and the network."
+        ) from error
     return snapshot
 
 
@@ -209,8 +215,10 @@ def load(spec: EncoderSpec, device: torch.device, user_copy: Path | None = None)
             f"The files of {spec.name!r} have changed since they were first read; start again, or "
             f"name a commit (@…)."
         )
-    before = transformers.logging.get_verbosity()
-    transformers.logging.set_verbosity_error()
+    logs = transformers.logging
+    before, bars = logs.get_verbosity(), logs.is_progress_bar_enabled()
+    logs.set_verbosity_error()
+    logs.disable_progress_bar()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # AST's own filter bank gives one
@@ -222,7 +230,9 @@ def load(spec: EncoderSpec, device: torch.device, user_copy: Path | None = None)
         reason = (str(error) or type(error).__name__).strip().splitlines()[0][:200]
         raise WeightsError(f"{spec.name!r} cannot be loaded ({reason}).") from error
     finally:
-        transformers.logging.set_verbosity(before)
+        logs.set_verbosity(before)
+        if bars:
+            logs.enable_progress_bar()
     return HuggingFaceEncoder(
         spec, device, model, front, -1 if address.layer is None else address.layer
     )
