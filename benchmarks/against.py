@@ -31,7 +31,7 @@ DIMENSIONS = 512
 ALLOWED = 1.05
 NOTHING = 1_000_000
 """Bytes by which two runs of one version differ: pages of libraries, holes in the heap."""
-FLOOR_CLIPS, FLOOR_DIMENSIONS, FLOOR_NORM, PERMUTATIONS = 72, 64, 3.0, 20
+FLOORS, PERMUTATIONS = (72, 500), 200
 
 
 def points(n: int, norm: float, dimensions: int = DIMENSIONS) -> tuple[np.ndarray, np.ndarray]:
@@ -55,11 +55,12 @@ def work() -> None:
     small = points(200, 4.0)  # more than are solved without scipy
     for metric in metrics.values():
         metric(*small)  # imports, thread pools
-    floor(16)()
+    for norm in NORMS.values():
+        floor(40, norm, 20)()
     for line in sys.stdin:
         problem = json.loads(line)
         if problem["metric"] == "floor":
-            run = floor(problem["n"])
+            run = floor(problem["n"], problem["norm"])
         else:
             run = partial(metrics[problem["metric"]], *points(problem["n"], problem["norm"]))
         before = reset_peak()
@@ -70,8 +71,8 @@ def work() -> None:
         print(json.dumps(answer), flush=True)
 
 
-def floor(clips: int) -> Any:
-    """The mean of some permutations of two small sets: statistics solve many small problems."""
+def floor(clips: int, norm: float, permutations: int = PERMUTATIONS) -> Any:
+    """The mean of permutations of two sets, as a floor computes them."""
     from otadtk.distances.subsets import transport_between
 
     try:
@@ -79,13 +80,18 @@ def floor(clips: int) -> Any:
     except ImportError:  # versions before the rooms
         from otadtk.distances.transport import TransportSettings
 
-    pool = np.concatenate(points(clips, FLOOR_NORM, FLOOR_DIMENSIONS))
+    pool = np.concatenate(points(clips, norm))
     rng = np.random.default_rng(0)
-    orders = [rng.permutation(2 * clips) for _ in range(PERMUTATIONS)]
+    orders = [rng.permutation(2 * clips) for _ in range(permutations)]
+    draws = [(order[:clips], order[clips:]) for order in orders]
 
     def run() -> float:
         distance = transport_between(pool, TransportSettings())
-        return float(np.mean([distance(order[:clips], order[clips:]) for order in orders]))
+        if not hasattr(distance, "many"):
+            return float(np.mean([distance(*draw) for draw in draws]))
+        size: int = distance.at_once  # type: ignore[attr-defined]
+        parts = [draws[start : start + size] for start in range(0, len(draws), size)]
+        return float(np.mean(np.concatenate([distance.many(part) for part in parts])))  # type: ignore[attr-defined]
 
     return run
 
@@ -147,6 +153,7 @@ def main() -> None:
     parser.add_argument("base", type=Path, nargs="?", help="src/ of the other version")
     parser.add_argument("--sizes", type=int, nargs="+", default=[500, 2000])
     parser.add_argument("--repeat", type=int, default=7)
+    parser.add_argument("--only", default="", help="problems with this in their title")
     parser.add_argument("--output", type=Path)
     parser.add_argument("--work", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -165,8 +172,15 @@ def main() -> None:
         (f"{name.upper()}, N = {largest}", {"metric": name, "n": largest, "norm": 4.0})
         for name in ("fad", "kad")
     ]
-    floors = {"metric": "floor", "n": FLOOR_CLIPS, "norm": FLOOR_NORM}
-    problems.append((f"{PERMUTATIONS} permutations, N = {FLOOR_CLIPS}", floors))
+    problems += [
+        (
+            f"{PERMUTATIONS} permutations, {regime}, N = {n}",
+            {"metric": "floor", "n": n, "norm": norm},
+        )
+        for n in FLOORS
+        for regime, norm in NORMS.items()
+    ]
+    problems = [problem for problem in problems if options.only in problem[0]]
     sources = options.base.resolve(), HERE
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})

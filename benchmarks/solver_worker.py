@@ -38,6 +38,8 @@ def ours(x, y, options):
             "marginal": result.xy.row_error + result.xy.column_error,
             "converged": result.converged,
             "regime": result.xy.regime,
+            # of a set with itself a sweep visits half of the pairs
+            "sweeps": result.xy.iterations + 0.5 * (result.xx.iterations + result.yy.iterations),
         }
 
     return run

@@ -13,6 +13,11 @@ from otadtk.distances.transport.solve import Coupler
 from .clouds import clouds, fad_of
 
 
+def unsolved(draws, a, b):
+    """No draw is solved together with others."""
+    return [None] * len(a)
+
+
 def pool_and_draws(scale=1.0, n=40, m=35, d=5):
     """A pool with repeated points, and three pairs of disjoint subsets of it."""
     x, y = clouds(1, n=n, m=m, d=d, scale=scale)
@@ -94,7 +99,7 @@ def test_every_regime_of_a_pool_above_the_sampling_threshold(monkeypatch):
     """Each way through the solver takes the costs of a pool, with more points than are sampled."""
     monkeypatch.setattr("otadtk.distances.subsets.LARGEST", 0)
     monkeypatch.setattr("otadtk.distances.transport.solve.LARGEST", 0)
-    monkeypatch.setattr("otadtk.distances.transport.dense.pooled._DEEPEST", 0.0)
+    monkeypatch.setattr("otadtk.distances.subsets.PooledDraws.solve", unsolved)
     monkeypatch.setattr("otadtk.distances.transport.sparse.annealing.SAMPLE", 20)
     taken: set[str] = set()
     for way in ("_smooth", "_sharp_cross", "_sharp_self", "_annealed", "_newton"):
@@ -186,20 +191,24 @@ def test_small_draws_are_solved_together(kind, scale):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_smooth_draws_are_solved_together_whatever_their_size(monkeypatch, kind):
-    """By the kernel of the pool: subsets of 150 points or so, some drawn twice, two far from all."""
+@pytest.mark.parametrize(
+    "epsilon", [2.0, 0.2, 0.05, 0.001], ids=["smooth", "deep", "middle", "sharp"]
+)
+def test_draws_of_a_pool_are_solved_together(monkeypatch, kind, epsilon):
+    """Subsets of 150 points or so, some of them equal, two far from all, in every regime."""
     rng = np.random.default_rng(5)
     pool = rng.normal(size=(320, 6))
     pool[:2] *= 3.0
-    draws = [np.split(rng.integers(320, size=300), [rng.integers(100, 200)]) for _ in range(5)]
-    settings = TransportSettings(epsilon=2.0, divergence=kind)
+    pool[10:14] = pool[14]
+    draws = [np.split(rng.permutation(320)[20:], [rng.integers(100, 200)]) for _ in range(5)]
+    settings = TransportSettings(epsilon=epsilon, divergence=kind)
     between = transport_between(pool, settings)
-    expected = [between._alone(between._problem(i, j)) for i, j in draws]
-    monkeypatch.setattr(between, "_alone", None)  # not to be called
+    expected = [between.exactly(i, j) for i, j in draws]
+    alone, calls = between._alone, []
+    monkeypatch.setattr(between, "_alone", lambda *problem: calls.append(0) or alone(*problem))
     assert between.at_once > 1
-    assert between.many(draws) == pytest.approx(expected, rel=1e-4)
-    smaller = TransportSettings(epsilon=0.01)  # the kernel would underflow
-    assert transport_between(pool, smaller)._kernel is None
+    assert between.many(draws) == pytest.approx(expected, abs=between.margin)
+    assert len(calls) <= 1
 
 
 def test_few_small_problems_need_the_ladder(monkeypatch):

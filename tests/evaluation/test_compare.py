@@ -100,9 +100,11 @@ def test_a_replicate_solves_its_reference_term_once(
         return couple(self, *arguments)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Coupler, "couple_costs", counting)
-    # as draws that are too large for batches and too far apart to share a kernel
+    # as draws that are too large for batches and do not converge together
     monkeypatch.setattr("otadtk.distances.subsets.LARGEST", 0)
-    monkeypatch.setattr("otadtk.distances.subsets.PooledKernel.holds", lambda *_: False)
+    monkeypatch.setattr(
+        "otadtk.distances.subsets.PooledDraws.solve", lambda _, a, b: [None] * len(a)
+    )
     reference, *systems = (embedded(rng.normal(size=(10, 3))) for _ in range(4))
     distance = between_clips(OTAD("logmel", epsilon=1.0), [reference, *systems])
     bootstrap_scores(distance, 10, (10, 10, 10), replicates=20, engine=LocalEngine(1))

@@ -50,6 +50,36 @@ def test_the_floor_is_what_two_samples_of_one_distribution_score() -> None:
     assert floor.deviation == pytest.approx(np.std(fresh), rel=0.35)
 
 
+def test_rough_scores_near_the_observed_one_are_computed_exactly() -> None:
+    """P is that of exact scores, although many draws at once are rough: no two of these are equal."""
+
+    class Rough:
+        margin, at_once = 0.02, 50
+
+        def __init__(self) -> None:
+            self.solved = 0
+            self._noise = np.random.default_rng(1)
+
+        def __call__(self, i: np.ndarray, j: np.ndarray) -> float:
+            return self.many([(i, j)])[0]
+
+        def many(self, draws: list[tuple[np.ndarray, np.ndarray]]) -> list[float]:
+            return [self._score(i) + self._noise.uniform(-0.02, 0.02) for i, _ in draws]
+
+        def exactly(self, i: np.ndarray, j: np.ndarray) -> float:
+            self.solved += 1
+            return self._score(i)
+
+        @staticmethod
+        def _score(i: np.ndarray) -> float:
+            return float((i % 3 == 0).sum() / 10)  # many draws score the same
+
+    rough = Rough()
+    exact = permutation_floor(lambda i, j: Rough._score(i), 20, 20)
+    assert permutation_floor(rough, 20, 20).p_value == exact.p_value
+    assert 1 < rough.solved < 100
+
+
 def test_ratio_needs_a_floor_above_zero(rng: np.random.Generator) -> None:
     x, y = rng.normal(size=(30, 3)), rng.normal(size=(30, 3))
     fad = permutation_floor(between("FAD", x, y), 30, 30, replicates=40)

@@ -1,9 +1,9 @@
 """Each distance between any two subsets of one pool of points, much faster than from scratch.
 
 ``transport_between``, ``frechet_between`` and ``kernel_between`` take the pool and give a function
-of two index arrays. Nothing is approximated but the solver's tolerance: a replicate of a
-Sinkhorn divergence is solved to a relative duality gap of 1e-4, from costs in float32 where that
-is exact enough.
+of two index arrays. Nothing is approximated but the solver's tolerance: Sinkhorn divergences are solved
+many at a time to a stated ``margin``, or to a relative duality gap of 1e-4, from costs in float32
+where that is exact enough.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from otadtk.distances.moments import moments
 from otadtk.distances.transport.certificate.plan import no_progress
 from otadtk.distances.transport.couplings import TransportSettings, transport
 from otadtk.distances.transport.dense.batched import LARGEST, solve_all
-from otadtk.distances.transport.dense.pooled import PooledKernel
+from otadtk.distances.transport.draws import PooledDraws
 from otadtk.distances.transport.memory import memory_budget
 from otadtk.distances.transport.result import Coupling
 from otadtk.distances.transport.sinkhorn import cost_scale
@@ -51,10 +51,8 @@ _ROUNDED = 0.1
 _MAX_ITERATIONS = 1000
 _AT_ONCE = 10
 """Small draws that are solved together: enough to save the overhead of calls."""
-_SMOOTH_AT_ONCE, _SMOOTH_ENTRIES = 50, 1 << 16
-"""Smooth draws that are solved together, and their scalings: half a MB, a dozen times."""
-_SMOOTH_SWEEPS = 100
-"""Of draws that are solved together; one that needs more takes the ladder."""
+_EXACT_TOLERANCE = 1e-6
+"""Relative duality gap of a draw that decides whether a score is larger than another."""
 _BATCH_TOLERANCE = 1e-6
 """What a small problem solved with others may be off, relative to ⟨T, C⟩ or ε."""
 
@@ -98,60 +96,45 @@ class _SinkhornBetween:
 
     def __init__(self, points: Tensor, settings: TransportSettings, dtype: torch.dtype) -> None:
         self._pool, self._settings, self._dim = Pool(points, dtype), settings, points.shape[1]
-        self._own: dict[tuple[bytes, float], float] = {}
-        self._kernel: PooledKernel | None = None
-        matrix, epsilon = self._pool.matrix, settings.epsilon
-        smooth = settings.epsilon_scale == "absolute" and PooledKernel.holds(matrix, epsilon)
-        if smooth and fits_memory(2 * len(matrix), settings.max_memory, matrix.element_size()):
-            self._kernel = PooledKernel(matrix, epsilon)
+        self._own: dict[tuple[bytes, float, float], float] = {}
+        self._draws: PooledDraws | None = None
+        self.margin = 0.0
+        """By how much a value of ``many`` may differ from that of ``exactly``, rounding apart."""
+        matrix = self._pool.matrix
+        plain = settings.epsilon_scale == "absolute" and matrix.is_cpu
+        if plain and fits_memory(2 * len(matrix), settings.max_memory, matrix.element_size()):
+            draws = PooledDraws(matrix, settings.epsilon, settings.divergence)
+            if draws.usable:
+                self._draws, self.margin = draws, draws.margin
 
     @property
     def at_once(self) -> int:
         """How many draws ``many`` is best given: more than one if they are small."""
         size, device = len(self._pool.matrix), self._pool.matrix.device
-        if self._kernel is not None:
-            return max(1, min(_SMOOTH_AT_ONCE, _SMOOTH_ENTRIES // size))
+        if self._draws is not None:
+            return self._draws.at_once
         few = size <= 2 * LARGEST and accumulator(device) is torch.float64
         return _AT_ONCE if few else 1
 
     def many(self, draws: Sequence[tuple[IndexArray, IndexArray]]) -> list[float]:
-        """The divergences of the draws, small ones solved together."""
-        values = [math.nan] * len(draws)
-        if self._kernel is not None:
-            problems = [self._problem(i, j) for i, j in draws]
-            found = self._smooth(self._kernel, problems)
-            return [
-                self._alone(problem) if value is None else value
-                for problem, value in zip(problems, found, strict=True)
-            ]
-        small: list[tuple[int, _Problem]] = []
-        for place, (i, j) in enumerate(draws):
-            problem = self._problem(i, j)
-            if max(problem.cost.shape) <= LARGEST and problem.cost.wide is torch.float64:
-                small.append((place, problem))
-            else:
-                values[place] = self._alone(problem)
+        """The divergences of the draws, solved together as far as possible."""
+        values: list[float | None] = [None] * len(draws)
+        pooled = self._draws
+        if pooled is not None:
+            a, b = (self._pool.weights([draw[side] for draw in draws]) for side in (0, 1))
+            values = pooled.solve(a, b)
+            if 2 * values.count(None) > len(draws):  # a pool of few points far away: not worth it
+                self._draws = None
+        left = {k: self._problem(*draws[k]) for k, value in enumerate(values) if value is None}
+        small = [k for k, problem in left.items() if self._few(problem)]
         if small:
-            found = self._together([problem for _, problem in small])
-            for (place, problem), value in zip(small, found, strict=True):
-                values[place] = self._alone(problem) if value is None else value
-        return values
-
-    def _smooth(self, kernel: PooledKernel, problems: Sequence[_Problem]) -> list[float | None]:
-        """The divergences by sweeps over the kernel of the pool; None where one did not converge."""
-        sizes = len(self._pool.matrix), len(problems)
-        a, b = torch.zeros(sizes, dtype=torch.float64), torch.zeros(sizes, dtype=torch.float64)
-        for place, problem in enumerate(problems):
-            a[problem.rows, place], b[problem.columns, place] = problem.a, problem.b
-        # sums of float32 are biased by 1e-10 a term and some
-        aim, sharp = max(1e-6, 1e-9 * sizes[0]), self._settings.divergence == "sharp"
-        with torch.inference_mode():
-            cross = kernel.solve(a, b, aim, _SMOOTH_SWEEPS)
-            own = [kernel.solve_self(side, aim, _SMOOTH_SWEEPS) for side in (a, b)]
-            terms = [term.transport if sharp else term.entropic for term in (cross, *own)]
-            value = terms[0] - 0.5 * (terms[1] + terms[2])
-            within = torch.stack([term.error for term in (cross, *own)]).amax(dim=0) <= aim
-        return [float(v) if ok else None for v, ok in zip(value, within, strict=True)]
+            for k, value in zip(small, self._together([left[k] for k in small]), strict=True):
+                values[k] = value
+        tolerance = REPLICATE_TOLERANCE if self.margin == 0.0 else _EXACT_TOLERANCE
+        return [
+            self._alone(left[k], tolerance) if value is None else value
+            for k, value in enumerate(values)
+        ]
 
     def __call__(self, i: IndexArray, j: IndexArray) -> float:
         return self.many([(i, j)])[0]
@@ -185,14 +168,25 @@ class _SinkhornBetween:
                 within &= found.error <= _BATCH_TOLERANCE * scale
         return [float(v) if ok else None for v, ok in zip(value, within, strict=True)]
 
-    def _alone(self, problem: _Problem) -> float:
+    def exactly(self, i: IndexArray, j: IndexArray) -> float:
+        """The divergence of one draw, to more digits and whatever else is drawn."""
+        problem = self._problem(i, j)
+        value = self._together([problem])[0] if self._few(problem) else None
+        return self._alone(problem, _EXACT_TOLERANCE) if value is None else value
+
+    @staticmethod
+    def _few(problem: _Problem) -> bool:
+        """Whether dense Newton steps are fast."""
+        return max(problem.cost.shape) <= LARGEST and problem.cost.wide is torch.float64
+
+    def _alone(self, problem: _Problem, tolerance: float) -> float:
         rows, columns, a, b = problem.rows, problem.columns, problem.a, problem.b
         cost, epsilon, settings = problem.cost, problem.epsilon, self._settings
         n, m = cost.shape
         budget = memory_budget(n, m, self._dim, cost.item_bytes, settings.max_memory)
         coupler = Coupler(
             epsilon,
-            REPLICATE_TOLERANCE,
+            tolerance,
             _MAX_ITERATIONS,
             budget,
             cost.dtype,
@@ -204,7 +198,7 @@ class _SinkhornBetween:
         return value - 0.5 * own
 
     def _self_term(self, coupler: Coupler, rows: Tensor, a: Tensor) -> float:
-        key = rows.cpu().numpy().tobytes() + a.numpy().tobytes(), coupler.epsilon
+        key = rows.cpu().numpy().tobytes() + a.numpy().tobytes(), coupler.epsilon, coupler.tolerance
         if key not in self._own:
             cost = self._pool.cost(rows, rows)
             self._own[key] = self._value(coupler.couple_costs(cost, a, a, "xx"))

@@ -122,23 +122,33 @@ def permutation_floor(
     p = (1 + #{permuted ≥ observed}) / (1 + replicates). After ``enough`` permuted scores that are
     as large as the observed one, no more are drawn, and p = enough / permutations until then
     (Besag and Clifford, Sequential Monte Carlo p-values, Biometrika 78, 1991): it is as exact, and
-    a large p is known early. Where ``higher_is_better``, permuted scores count that are as small.
+    a large p is known early. Draws whose scores are too near the observed one for the precision of
+    ``distance`` are computed by its ``exactly``, so the order of scores, which is all that p depends on, is
+    that of exact scores. Where ``higher_is_better``, permuted scores count that are as small.
     """
     require_at_least(replicates, 1, "replicates")
     require_at_least(seed, 0, "seed")
     chosen = design if design is not None else Free(n + m)
     rng = np.random.default_rng(seed)
 
-    def score(orders: Sequence[IndexArray]) -> FloatArray:
-        return _scores(distance, [(order[:n], order[n:]) for order in orders], engine, "floor")
+    # scores of many draws at once may be rough: those near the observed one are computed exactly
+    margin: float = getattr(distance, "margin", 0.0)
+    exactly: SubsetDistance = distance.exactly if margin > 0 else distance  # type: ignore[attr-defined]
 
-    observed = float(score([np.arange(n + m)])[0])
+    def score(by: SubsetDistance, orders: Sequence[IndexArray]) -> FloatArray:
+        return _scores(by, [(order[:n], order[n:]) for order in orders], engine, "floor")
+
+    observed = float(score(exactly, [np.arange(n + m)])[0])
     scores = np.empty(0)
     p_value = None
     while p_value is None and len(scores) < replicates:
         count = replicates if enough is None else _BATCH
         orders = [chosen.draw(rng) for _ in range(min(count, replicates - len(scores)))]
-        scores = np.concatenate([scores, score(orders)])
+        found = score(distance, orders)
+        undecided = np.flatnonzero(np.abs(found - observed) <= margin)
+        if margin > 0 and len(undecided) > 0:
+            found[undecided] = score(exactly, [orders[k] for k in undecided])
+        scores = np.concatenate([scores, found])
         beyond = observed - scores if higher_is_better else scores - observed
         as_large = np.flatnonzero(beyond >= -_TIE * abs(observed))
         if enough is not None and len(as_large) >= enough:

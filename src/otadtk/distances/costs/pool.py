@@ -7,6 +7,7 @@ subsets of the same few clips. Their costs are computed once.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import final
 
 import numpy as np
@@ -44,6 +45,13 @@ class Pool:
         distinct, counts = np.unique(self._distinct[chosen], return_counts=True)
         weights = torch.from_numpy(counts / len(chosen))
         return torch.from_numpy(distinct).to(self.matrix.device), weights
+
+    def weights(self, subsets: Sequence[IndexArray]) -> Tensor:
+        """The weight of every distinct point in each subset, a row each."""
+        out = torch.zeros((len(subsets), len(self.matrix)), dtype=torch.float64)
+        for row, chosen in zip(out.numpy(), subsets, strict=True):
+            row += np.bincount(self._distinct[chosen], minlength=len(row)) / len(chosen)
+        return out
 
     def every(self, chosen: IndexArray) -> Tensor:
         """The points of a subset, each as often as it was drawn."""

@@ -40,8 +40,11 @@ def memory_budget(n: int, m: int, d: int, item: int, max_memory: int | None) -> 
     """The budget of an N×M problem in d dimensions with entries of ``item`` bytes."""
     limit = DEFAULT_MEMORY if max_memory is None else max_memory
     points = 2 * (n + m) * d * item  # centred copies
-    scratch = 2 * max(3 * TILE_ELEMENTS, LEAST_ROWS * m) * item
-    wanted, room = n * m * item, limit - points - scratch
+    scratch, wanted = max(6 * TILE_ELEMENTS, 2 * LEAST_ROWS * m) * item, n * m * item
+    if wanted > limit - points - scratch:
+        # every thread computes a panel while one is read; and there is room for as much again
+        scratch = max(scratch, 2 * (torch.get_num_threads() + 1) * LEAST_ROWS * m * item)
+    room = limit - points - scratch
     kept = max(0, min(wanted, room))
     sharp = max(0, min(wanted, room - _SPARSE_BYTES_A_POINT * (n + m)))
     wide = max(0, min(8 * n * m, room - points))

@@ -40,3 +40,63 @@ class Anderson:
         gamma = scale * torch.linalg.solve_ex(normal, scale * (changes.T @ residual))[0]
         mixed: Tensor = point + residual - (moves + changes) @ gamma
         return mixed
+
+
+class RowAnderson:
+    """The same for every row of a matrix of points, each for itself.
+
+    It remembers the changes from step to step, so that of their products one row a step is new.
+    """
+
+    def __init__(self, points: Tensor, depth: int = 10, forgive: float = 4.0) -> None:
+        rows, size = points.shape
+        self.depth, self.forgive = depth, forgive
+        self._changes = points.new_zeros((rows, depth, size))
+        """Of the residuals."""
+        self._moves = points.new_zeros((rows, depth, size))
+        """Of points and residuals together."""
+        self._products = points.new_zeros((rows, depth, depth))
+        """Of the changes with each other."""
+        self._best = points.new_full((rows,), float("inf"))
+        self._last: tuple[Tensor, Tensor] | None = None
+        """The last residuals, and how the points moved since."""
+        self._taken = 0
+
+    def keep(self, rows: Tensor) -> None:
+        """Goes on with the rows where the mask holds."""
+        self._changes, self._moves = self._changes[rows], self._moves[rows]
+        self._products, self._best = self._products[rows], self._best[rows]
+        if self._last is not None:
+            residual, moved = self._last
+            self._last = residual[rows], moved[rows]
+
+    def step(self, points: Tensor, residual: Tensor) -> Tensor:
+        """The next points."""
+        size = torch.linalg.vector_norm(residual, dim=1)
+        lost = size > self.forgive * self._best
+        if bool(lost.any()):  # whose history is forgotten
+            self._changes[lost], self._moves[lost], self._products[lost] = 0.0, 0.0, 0.0
+        torch.minimum(self._best, size, out=self._best)
+        step = residual if self._last is None else residual - self._correction(residual, lost)
+        self._last = residual, step
+        return points + step
+
+    def _correction(self, residual: Tensor, lost: Tensor) -> Tensor:
+        assert self._last is not None
+        before, moved = self._last
+        place = self._taken % self.depth
+        self._taken += 1
+        known = min(self._taken, self.depth)
+        change = torch.where(lost[:, None], 0.0, residual - before)
+        self._changes[:, place] = change
+        self._moves[:, place] = torch.where(lost[:, None], 0.0, change + moved)
+        changes, moves = self._changes[:, :known], self._moves[:, :known]
+        both = torch.bmm(changes, torch.stack([change, residual], dim=2))
+        self._products[:, place, :known] = self._products[:, :known, place] = both[:, :, 0]
+        normal = self._products[:, :known, :known]
+        scale = normal.diagonal(dim1=1, dim2=2).clamp(min=torch.finfo(normal.dtype).tiny).rsqrt()
+        normal = normal * scale[:, :, None] * scale[:, None, :]
+        normal.diagonal(dim1=1, dim2=2).add_(1e-10)
+        right = (scale * both[:, :, 1])[:, :, None]
+        gamma = scale * torch.linalg.solve_ex(normal, right)[0][:, :, 0]
+        return torch.bmm(gamma[:, None, :], moves)[:, 0]

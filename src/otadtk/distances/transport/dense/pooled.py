@@ -1,8 +1,13 @@
-"""Many smooth problems OT_ε between subsets of one pool at once: their sweeps are matrix products.
+"""Many problems OT_ε between subsets of one pool at once: their sweeps are matrix products.
 
-All draws share the kernel exp(−C/ε) of the pool; a draw is two columns of weights, zero outside its
-subsets. A sweep multiplies the kernel with all scalings together, which is many times as fast as one
-draw after the other, although half of what is multiplied is zero.
+All draws share the kernel exp(−C/ε) of the pool; a draw is two rows of weights, zero outside its
+subsets. A sweep multiplies all scalings with the kernel together, which is many times as fast as one
+draw after the other, although most of what is multiplied is zero.
+
+All sets are samples of the pool. Where costs are so large that the kernel underflows, it absorbs the
+potential φ by which every point of the pool is coupled to the others: exp((φ_i + φ_j − C_ij)/ε) has
+the entries that matter within a few dozen e-folds of 1, in every draw. The diagonal is kept apart: it
+counts in terms of a set with itself, and where both sets have the same point.
 """
 
 from __future__ import annotations
@@ -13,10 +18,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-_DEEPEST = 80.0
-"""Largest C/ε of a pool: beyond it the kernel underflows in float32."""
-_DEPTH = 6
-"""Steps of Anderson mixing that are remembered, as in ``anderson.py``."""
+from otadtk.distances.transport.dense.anderson import RowAnderson
+from otadtk.distances.transport.dense.gibbs import EXPONENT_FLOOR
+
+_POTENTIAL_AIM, _POTENTIAL_SWEEPS = 1e-2, 100
+"""Marginal error (L1) of the pool's potential, and sweeps to it at most: rough is enough."""
+_CLIPPED = 0.1
+"""Mass where the kernel was raised to its floor, in units of the marginal error that is aimed at."""
 
 
 @dataclass(frozen=True)
@@ -28,96 +36,137 @@ class PooledTerms:
     entropic: Tensor
     """OT_ε, by the dual."""
     error: Tensor
-    """Marginal error (L1)."""
+    """Marginal error (L1); infinite or not a number where there is no solution."""
 
 
-class PooledKernel:
-    """exp(−C/ε) of a pool, and C times it."""
+class OwnKernel:
+    """Terms of subsets with themselves: entries that underflow carry nothing there."""
 
     def __init__(self, matrix: Tensor, epsilon: float) -> None:
-        self.epsilon = epsilon
-        self._kernel = (matrix * (-1.0 / epsilon)).exp_()
-        self._costs = self._kernel * matrix
+        self._matrix, self._epsilon = matrix, epsilon
+        self.kernel = _kernel(matrix, epsilon)
 
-    @staticmethod
-    def holds(matrix: Tensor, epsilon: float) -> bool:
-        """Whether no entry of the kernel underflows."""
-        return matrix.device.type == "cpu" and float(matrix.max()) <= _DEEPEST * epsilon
-
-    def solve(self, a: Tensor, b: Tensor, aim: float, limit: int) -> PooledTerms:
-        """The terms between the columns of ``a`` and of ``b``, weights of the pool's points."""
-        rows, columns = a > 0, b > 0
-        log_b = torch.where(columns, b, 1.0).log()
-        log_v = log_b.clone()
-        mixing = _Mixing()
+    def solve(self, a: Tensor, aim: float, limit: int) -> PooledTerms:
+        """The terms of the rows of ``a``, weights of the pool's points."""
+        log_a = _log(a)
+        log_s, mixing = 0.5 * log_a, RowAnderson(log_a)
         for _ in range(limit):
-            v = torch.where(columns, log_v.exp(), 0.0)
-            u = torch.where(rows, a / self._times(v), 0.0)
+            s = torch.where(a > 0, log_s.exp(), 0.0)
+            sums = _product(s, self.kernel).add_(s)  # on the diagonal the kernel is 1
+            mass = s * sums
+            error = (mass - a).abs_().sum(dim=1)
+            if not float(error.max()) > aim:
+                break
+            residual = sums.log_().neg_().add_(log_a).sub_(log_s).mul_(0.5)
+            log_s = mixing.step(log_s, torch.where(a > 0, residual, 0.0))
+        f = torch.where(a > 0, log_s - log_a, 0.0)
+        paid = s * _product(s, self.kernel * self._matrix)
+        paid.add_((a - mass).mul_(f), alpha=2.0 * self._epsilon)  # see CrossKernel.terms
+        dual = 2.0 * (a * f).sum(dim=1) - (mass.sum(dim=1) - 1.0)
+        return PooledTerms(paid.sum(dim=1), self._epsilon * dual, error)
+
+
+class CrossKernel:
+    """Terms between two subsets, by a kernel that absorbs the pool's potential if it must."""
+
+    def __init__(self, matrix: Tensor, epsilon: float, plain: OwnKernel | None = None) -> None:
+        """``plain`` is the kernel without potential, where it is known."""
+        self.epsilon, self._matrix = epsilon, matrix
+        self.deep = float(matrix.max()) > -EXPONENT_FLOOR * epsilon
+        """Whether entries of exp(−C/ε) are near underflow in float32."""
+        self._potential = torch.zeros(len(matrix), dtype=torch.float64)
+        if self.deep:
+            self._potential = _pool_potential(matrix, epsilon)
+        known = plain is not None and not self.deep
+        self._kernel = plain.kernel if known else _kernel(matrix, epsilon, self._potential)  # type: ignore[union-attr]
+        self._diagonal = (2.0 * self._potential).exp()
+
+    @property
+    def usable(self) -> bool:
+        """Whether the pool's potential was found: not if a point is too far from all others."""
+        return bool(self._diagonal.isfinite().all())
+
+    def solve(self, a: Tensor, b: Tensor, aim: float, limit: int) -> tuple[Tensor, Tensor, Tensor]:
+        """(f/ε, g/ε, error): potentials between the rows of ``a`` and of ``b``, each to the aim.
+
+        They make the marginals a exact.
+        """
+        f, g = torch.zeros_like(a), torch.zeros_like(b)
+        error = torch.full((len(a),), math.inf, dtype=a.dtype)
+        todo = torch.arange(len(a))
+        part_a, part_b, log_b = a, b, _log(b)
+        log_v, mixing = log_b, RowAnderson(log_b)
+        for _ in range(limit):
+            v = torch.where(part_b > 0, log_v.exp(), 0.0)
+            u = torch.where(part_a > 0, part_a / self._times(v), 0.0)
             column = self._times(u)
-            error = (v * column - b).abs().sum(dim=0)
-            if not float(error.max()) > aim:
-                break
-            residual = torch.where(
-                columns, log_b - torch.where(columns, column, 1.0).log() - log_v, 0.0
-            )
-            log_v = mixing.step(log_v, residual)
-        return self._terms(u, v, a, b, error)
+            found = torch.where(part_b > 0, (v * column).sub_(part_b).abs_(), 0.0).sum(dim=1)
+            going = found > aim
+            if not bool(going.all()):
+                done = ~going
+                places = todo[done]
+                error[places] = found[done]
+                f[places] = torch.where(a[places] > 0, (u[done] / a[places]).log_(), 0.0)
+                g[places] = log_v[done] - log_b[done]
+                todo = todo[going]
+                if len(todo) == 0:
+                    break
+                part_a, part_b, log_b = part_a[going], part_b[going], log_b[going]
+                log_v, column = log_v[going], column[going]
+                mixing.keep(going)
+            residual = column.log_().neg_().add_(log_b).sub_(log_v)
+            log_v = mixing.step(log_v, torch.where(part_b > 0, residual, 0.0))
+        f.add_(self._potential)
+        g.add_(self._potential)
+        return f, g, error
 
-    def solve_self(self, a: Tensor, aim: float, limit: int) -> PooledTerms:
-        """The terms of the columns of ``a`` with themselves."""
-        rows = a > 0
-        log_a = torch.where(rows, a, 1.0).log()
-        log_s = 0.5 * log_a
-        mixing = _Mixing()
-        for _ in range(limit):
-            s = torch.where(rows, log_s.exp(), 0.0)
-            product = self._times(s)
-            error = (s * product - a).abs().sum(dim=0)
-            if not float(error.max()) > aim:
-                break
-            residual = torch.where(rows, log_a - torch.where(rows, product, 1.0).log() - log_s, 0.0)
-            log_s = mixing.step(log_s, 0.5 * residual)
-        return self._terms(s, s, a, a, error)
+    def terms(self, a: Tensor, b: Tensor, aim: float, limit: int) -> PooledTerms:
+        """The terms between the rows of ``a`` and of ``b``, weights of the pool's points."""
+        f, g, error = self.solve(a, b, aim, limit)
+        u, v = a * (f - self._potential).exp_(), b * (g - self._potential).exp_()
+        missing = b - v * self._times(u)
+        paid = (u * _product(v, self._kernel * self._matrix)).sum(dim=1)
+        # what is missing from the columns, at the price of its potential: ⟨T, C⟩ is then off as OT_ε is
+        paid += self.epsilon * (missing * g).sum(dim=1)
+        dual = (a * f).sum(dim=1) + (b * g).sum(dim=1)
+        if self.deep:
+            floor = math.exp(EXPONENT_FLOOR)
+            raised = (self._kernel <= 1.001 * floor).to(self._kernel.dtype).fill_diagonal_(0.0)
+            clipped = floor * (u * _product(v, raised)).sum(dim=1)
+            error = torch.where(clipped <= _CLIPPED * aim, error, math.inf)
+        return PooledTerms(paid, self.epsilon * dual, error)
 
     def _times(self, vectors: Tensor) -> Tensor:
-        return (self._kernel @ vectors.to(self._kernel.dtype)).to(vectors.dtype)
-
-    def _terms(self, u: Tensor, v: Tensor, a: Tensor, b: Tensor, error: Tensor) -> PooledTerms:
-        paid = (self._costs @ v.to(self._costs.dtype)).to(v.dtype)
-        f = torch.where(a > 0, u / a, 1.0).log()
-        g = torch.where(b > 0, v / b, 1.0).log()
-        dual = (a * f).sum(dim=0) + (b * g).sum(dim=0)
-        mass = (u * self._times(v)).sum(dim=0)
-        return PooledTerms((u * paid).sum(dim=0), self.epsilon * (dual - (mass - 1.0)), error)
+        """The rows of vectors times the kernel, which is symmetric."""
+        return _product(vectors, self._kernel).addcmul_(vectors, self._diagonal)
 
 
-class _Mixing:
-    """Anderson mixing of every column for itself: see ``anderson.py``."""
+def _kernel(matrix: Tensor, epsilon: float, potential: Tensor | None = None) -> Tensor:
+    """exp(φ ⊕ φ − C/ε) without its diagonal, raised to the floor."""
+    exponent = matrix * (-1.0 / epsilon)
+    if potential is not None:
+        narrow = potential.to(exponent.dtype)
+        exponent.add_(narrow).add_(narrow[:, None])
+    return exponent.clamp_(min=EXPONENT_FLOOR).exp_().fill_diagonal_(0.0)
 
-    def __init__(self) -> None:
-        self._points: list[Tensor] = []
-        self._residuals: list[Tensor] = []
-        self._best = math.inf
 
-    def step(self, point: Tensor, residual: Tensor) -> Tensor:
-        """The next points."""
-        size = float(torch.linalg.vector_norm(residual))
-        if size > 4.0 * self._best:
-            self._points, self._residuals = [], []
-        self._best = min(self._best, size)
-        mixed = point + residual
-        if self._points:
-            changes = torch.stack([residual - other for other in self._residuals])
-            moves = torch.stack([point - other for other in self._points])
-            normal = torch.einsum("ipk,jpk->kij", changes, changes)
-            scale = (
-                normal.diagonal(dim1=1, dim2=2).clamp(min=torch.finfo(normal.dtype).tiny).rsqrt()
-            )
-            normal = normal * scale[:, :, None] * scale[:, None, :]
-            normal.diagonal(dim1=1, dim2=2).add_(1e-10)
-            right = scale * torch.einsum("ipk,pk->ki", changes, residual)
-            gamma = scale * torch.linalg.solve_ex(normal, right[:, :, None])[0][:, :, 0]
-            mixed -= torch.einsum("ipk,ki->pk", moves + changes, gamma)
-        self._points = [*self._points, point][-_DEPTH:]
-        self._residuals = [*self._residuals, residual][-_DEPTH:]
-        return mixed
+def _pool_potential(matrix: Tensor, epsilon: float) -> Tensor:
+    """φ/ε of every point coupled to the others; not finite if one is too far from all of them."""
+    kernel = matrix.to(torch.float64, copy=True)
+    kernel.mul_(-1.0 / epsilon).exp_().fill_diagonal_(0.0)
+    log_a = torch.full((1, len(matrix)), -math.log(len(matrix)), dtype=torch.float64)
+    log_s, mixing = 0.5 * log_a, RowAnderson(log_a)
+    for _ in range(_POTENTIAL_SWEEPS):
+        residual = log_a - (log_s.exp() @ kernel).log() - log_s
+        if not float((residual.expm1() * log_a.exp()).abs().sum()) > _POTENTIAL_AIM:
+            break
+        log_s = mixing.step(log_s, 0.5 * residual)
+    return (log_s - log_a)[0]
+
+
+def _product(vectors: Tensor, kernel: Tensor) -> Tensor:
+    return (vectors.to(kernel.dtype) @ kernel).to(vectors.dtype)
+
+
+def _log(weights: Tensor) -> Tensor:
+    return torch.where(weights > 0, weights, 1.0).log()

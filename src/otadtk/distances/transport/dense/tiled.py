@@ -30,8 +30,8 @@ _FEWEST = 250
 _SAMPLE_GOAL = 1e-4
 _WIDE_FROM = 1e-4
 """Marginal error (L1) from which on sums are wide: in float32 they end at 1e-7."""
-_NEAR = 4.0
-"""The goal is predicted; up to so many times as much, another sweep is not worth it."""
+_LIKELY, _NEAR = 2.0, 4.0
+"""Multiples of the goal: up to which the last sweep is tried, and up to which it is not repeated."""
 _FAR = 0.05
 """Marginal error (L1) after which the stand-in is drawn anew."""
 _NOTHING = 1e-300
@@ -123,7 +123,7 @@ class TiledTerm(ABC):
                 # the plan changes so much that other entries count
                 del surrogate  # before the next one takes its place in memory
                 surrogate, mixing = self._draw(point, memory), Anderson()
-            elif self.plan is not None or stalled or rate * last <= goal:
+            elif self.plan is not None or stalled or rate * last <= _LIKELY * goal:
                 self.certify(point)
             else:
                 self.sweep(point, None, wide=rate * last < _WIDE_FROM)
