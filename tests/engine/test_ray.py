@@ -163,9 +163,12 @@ def test_actor_with_a_gpu_decodes_ahead(cluster: Any, tmp_path: Path) -> None:
         assert dict(found) == {0: 5, 1: 6}
 
 
-def test_sinkhorn_of_distributed_rows_when_a_worker_dies(cluster: Any) -> None:
+def test_sinkhorn_of_distributed_rows_when_a_worker_dies(
+    cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     import ray
 
+    monkeypatch.setattr("otadtk.distances.transport.solve.TILED_FROM", 10**9)  # as on workers
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(2600, 32)), 1.1 * rng.normal(size=(2200, 32)) + 0.2
     near = sinkhorn_divergence(x, y, epsilon=5.0, max_memory=65_000_000)

@@ -39,7 +39,7 @@ from otadtk.distances.transport.memory import memory_budget
 from otadtk.distances.transport.result import Coupling
 from otadtk.distances.transport.sinkhorn import cost_scale
 from otadtk.distances.transport.solve import Coupler
-from otadtk.distances.validate import as_points, check_epsilon
+from otadtk.distances.validate import as_points, check_epsilon, epsilon_misfit
 
 SubsetDistance = Callable[[IndexArray, IndexArray], float]
 """The distance between pool[first] (reference) and pool[second] (evaluated)."""
@@ -101,7 +101,10 @@ class _SinkhornBetween:
         self.margin = 0.0
         """By how much a value of ``many`` may differ from that of ``exactly``, rounding apart."""
         matrix = self._pool.matrix
+        entropic = settings.divergence == "entropic"
         plain = settings.epsilon_scale == "absolute" and matrix.is_cpu
+        if plain and epsilon_misfit(settings.epsilon, float(matrix.max()), entropic=entropic):
+            plain = False  # a draw that is solved alone says so
         if plain and fits_memory(2 * len(matrix), settings.max_memory, matrix.element_size()):
             draws = PooledDraws(matrix, settings.epsilon, settings.divergence)
             if draws.usable:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import numpy as np
 import torch
@@ -75,16 +76,26 @@ def check_positive(value: float, name: str) -> float:
 
 def check_epsilon(epsilon: float, largest_cost: float, *, entropic: bool) -> float:
     """The absolute ε, if float64 can resolve it against the costs; else a UsageError."""
-    too_small = epsilon < _RESOLVED * largest_cost or epsilon < torch.finfo(torch.float64).tiny
-    most = _DROWNED_ENTROPIC if entropic else _DROWNED
-    too_large = not math.isfinite(epsilon) or epsilon > most * largest_cost > 0
-    if too_small or too_large:
+    misfit = epsilon_misfit(epsilon, largest_cost, entropic=entropic)
+    if misfit:
         raise UsageError(
-            f"epsilon = {epsilon:.3g} is too {'small' if too_small else 'large'} against costs of "
+            f"epsilon = {epsilon:.3g} is too {misfit} against costs of "
             f"{largest_cost:.3g}; take one near the costs (--epsilon 0.1 --epsilon-scale "
-            f"median_cost)" + (", or --coupling exact for the limit 0." if too_small else ".")
+            f"median_cost)"
+            + (", or --coupling exact for the limit 0." if misfit == "small" else ".")
         )
     return epsilon
+
+
+def epsilon_misfit(
+    epsilon: float, largest_cost: float, *, entropic: bool
+) -> Literal["", "small", "large"]:
+    """Whether an absolute ε is too small or too large against the costs for float64."""
+    if epsilon < _RESOLVED * largest_cost or epsilon < torch.finfo(torch.float64).tiny:
+        return "small"
+    most = _DROWNED_ENTROPIC if entropic else _DROWNED
+    too_large = not math.isfinite(epsilon) or epsilon > most * largest_cost > 0
+    return "large" if too_large else ""
 
 
 def check_bandwidth(value: float) -> float:

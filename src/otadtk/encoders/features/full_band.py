@@ -42,15 +42,16 @@ def full_band_features(waveform: NDArray[np.float32], rate: int) -> NDArray[np.f
     sound = np.pad(sound, (0, max(0, size + hop - len(sound))))
     window = np.hanning(size + 1)[:-1].astype(np.float32)
     frames = np.lib.stride_tricks.sliding_window_view(sound, size)[::hop]
-    power = np.square(np.abs(rfft(frames * window, axis=1)), dtype=np.float64)
+    power = np.square(np.abs(rfft(frames * window, axis=1)))
     hertz = np.arange(power.shape[1]) * rate / size
-    whole = float(power.sum(axis=1).mean()) + 1e-12
+    level = power.sum(axis=1, dtype=np.float64)
+    whole = float(level.mean()) + 1e-12
     steps = np.arange(_EDGES_HZ[0], _EDGES_HZ[-1] + 1, _STEP_HZ)
     places = np.searchsorted(hertz, steps)
-    mean = power.mean(axis=0) / whole
+    mean = power.mean(axis=0, dtype=np.float64) / whole
     shares = np.array([mean[low:high].sum() for low, high in pairwise(places)])
-    loud = power.sum(axis=1) > _QUIET * float(power.sum(axis=1).max())
-    high = power[loud, places[0] : places[-1]].sum(axis=1) / whole
+    loud = level > _QUIET * float(level.max())
+    high = power[:, places[0] : places[-1]].sum(axis=1, dtype=np.float64)[loud] / whole
     return np.array([*_bands(shares), *_shape(shares), *_over_time(high)], dtype=np.float32)
 
 

@@ -232,7 +232,9 @@ def _repetition(x: Floats, rate: int, bands: Floats) -> list[float]:
     products = bands @ bands.T
     power = np.concatenate([[0.0], np.cumsum(np.diagonal(products))])
     both = power[-1] - power[steps] + power[len(bands) - steps]
-    shared = np.array([np.trace(products, int(k)) for k in steps])
+    shared = np.array(
+        [products.ravel()[k :: len(bands) + 1][: len(bands) - k].sum() for k in steps]
+    )
     similar = 1.0 - (both - 2.0 * shared) / (both + 1e-3)
     spectral = float(similar.max()) if power[-1] > 0 else 0.0
     return [
