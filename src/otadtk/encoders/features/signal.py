@@ -229,12 +229,12 @@ def _repetition(x: Floats, rate: int, bands: Floats) -> list[float]:
     bands = np.log(bands + 1e-6)
     bands = bands - bands.mean(axis=0)
     steps = np.arange(3, max(4, min(int(0.7 / _HOP), len(bands) // 2)))
-    products = bands @ bands.T
-    power = np.concatenate([[0.0], np.cumsum(np.diagonal(products))])
+    # by transforms, not as a product of matrices: BLAS would start threads of its own
+    size = next_fast_len(2 * len(bands), real=True)
+    products = np.square(np.abs(rfft(bands, size, axis=0))).sum(axis=1)
+    shared = irfft(products, size)[steps]
+    power = np.concatenate([[0.0], np.cumsum(np.square(bands).sum(axis=1))])
     both = power[-1] - power[steps] + power[len(bands) - steps]
-    shared = np.array(
-        [products.ravel()[k :: len(bands) + 1][: len(bands) - k].sum() for k in steps]
-    )
     similar = 1.0 - (both - 2.0 * shared) / (both + 1e-3)
     spectral = float(similar.max()) if power[-1] > 0 else 0.0
     return [

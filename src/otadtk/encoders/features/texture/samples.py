@@ -21,7 +21,7 @@ def measure(waveform: Floats) -> list[float]:
     squares = x * x
     mean, square = float(x.mean()), float(squares.mean())
     level, spread = math.sqrt(square), math.sqrt(max(square - mean**2, 0.0)) + 1e-9
-    third = float(squares @ x) / len(x) - 3 * mean * square + 2 * mean**3  # about the mean
+    third = float((squares * x).mean()) - 3 * mean * square + 2 * mean**3  # about the mean
     steps = np.round(x * _FULL_SCALE).astype(np.int64)
     used = _distinct(steps)
     widths = np.diff(used)
