@@ -127,7 +127,7 @@ other listening tests were kept apart. What was found on the way:
   clean training sounds changed nothing.
 - **A quieter h.** More noise on its inputs, more dropout, fewer units, a slower rate and weak faults as targets of 0 all
   trade faults for classes. Trained without one source of recordings (kitchen20) and tested on it, they won up to 0.01 of
-  1-NN and lost 0.01 to 0.025 of the families' AUROC. Mixtures of faulty and clean features and a larger weight decay
+  1-NN and lost 0.01 to 0.025 on the families of faults. Mixtures of faulty and clean features and a larger weight decay
   changed nothing.
 - From the metric before this one: whitening the layers lowers the agreement on timbre; layers above 20
   agree less with listeners; one output for each kind of fault finds fewer of them than one for each

@@ -147,6 +147,20 @@ def test_any_potentials_bracket_the_truth(scale, noise):
         assert upper - lower <= 0.05 * transport
 
 
+def test_a_pass_finds_all_near_pairs_however_many_they_are():
+    x, y = clouds(4, 300, 280)
+    cost = SquaredCost(torch.tensor(x), torch.tensor(y), torch.float64)
+    rng = np.random.default_rng(0)
+    f, g = (torch.tensor(rng.normal(size=side)) for side in cost.shape)
+    costs = cost.tile(slice(0, 300))
+    for reach in (0.5, float("inf")):  # the second: more than the arrays hold at first
+        found = near_pairs(Panels(cost, 0), f, g, reach, 300 * 280)
+        wanted = (costs - f[:, None] - g < reach).view(-1).nonzero()[:, 0].numpy()
+        np.testing.assert_array_equal(found.linear, wanted)
+        np.testing.assert_allclose(found.costs, costs.view(-1).numpy()[wanted], atol=1e-12)
+        assert near_pairs(Panels(cost, 0), f, g, reach, len(wanted) - 1) is None
+
+
 def test_column_generation_finds_the_optimum_from_a_bad_support():
     x, y = clouds(4, 80, 70)
     cost = SquaredCost(torch.tensor(x), torch.tensor(y))

@@ -17,11 +17,12 @@ import torch
 
 from otadtk.distances.arrays import FloatArray
 from otadtk.distances.costs.panels import Panels
-from otadtk.distances.transport.sparse.support import IndexArray, Support
+from otadtk.distances.transport.sparse.support import IndexArray, PairList, Support
 
 _ROUNDS = 60
 _NEWCOMERS = 4
-_PIECE_CAP = 1_000
+_PIECE_CAP, _ROW_CAP = 1_000, 20
+"""Violated pairs of a piece, and of each of its rows, up to which all of them are looked at."""
 
 
 @dataclass(frozen=True)
@@ -103,8 +104,7 @@ def _price(
     device, m = panels.cost.device, len(b)
     wide = panels.cost.wide
     f_, g_ = torch.from_numpy(f).to(device, wide), torch.from_numpy(g).to(device, wide)
-    found: list[IndexArray] = []
-    reduced_costs: list[FloatArray] = []
+    found = PairList()
     best = torch.full((m,), -slack, dtype=panels.cost.dtype, device=device)
     best_row = torch.full((m,), -1, dtype=torch.int64, device=device)
     # what is found stays, between whatever a piece takes: used again, that leaves no holes
@@ -114,7 +114,8 @@ def _price(
         count = int(violated.sum())
         if count == 0:
             continue
-        if count > _PIECE_CAP:  # early rounds: the best few of each row, the best of each column
+        if count > min(_PIECE_CAP, _ROW_CAP * len(reduced)):
+            # early rounds: the best few of each row, the best of each column
             least, where = reduced.topk(min(_NEWCOMERS, m), dim=1, largest=False, sorted=False)
             rows = torch.arange(len(reduced), device=device)[:, None]
             flat = (rows * m + where)[least < -slack]
@@ -124,14 +125,12 @@ def _price(
             torch.where(better, row.add_(part.start), best_row, out=best_row)
         else:
             flat = violated.nonzero()[:, 0]
-        found.append(flat.cpu().numpy() + part.start * m)
-        reduced_costs.append(reduced.view(-1)[flat].cpu().double().numpy())
+        found.add(flat + part.start * m, reduced.view(-1)[flat])
     chosen_columns = (best_row >= 0).nonzero()[:, 0]
-    found.append((best_row[chosen_columns] * m + chosen_columns).cpu().numpy())
-    reduced_costs.append(best[chosen_columns].cpu().double().numpy())
-    if sum(map(len, found)) == 0:
+    found.add(best_row[chosen_columns] * m + chosen_columns, best[chosen_columns])
+    if len(found) == 0:
         return Support(np.empty(0, dtype=np.int64), np.empty(0), m)
-    linear, values = np.concatenate(found), np.concatenate(reduced_costs)
+    linear, values = found.arrays()
     rows_, columns_ = linear // m, linear % m
     # a heavy point needs at least as many partners as it has times their weight
     row_quota = _NEWCOMERS + np.ceil(2.0 * a / b.mean())

@@ -67,19 +67,46 @@ def group_sums(groups: IndexArray, values: FloatArray, count: int) -> FloatArray
     return np.asarray(np.bincount(groups, values, count), dtype=np.float64)
 
 
+class PairList:
+    """Pairs and a number of each, as a pass over all pairs finds them, in two arrays that grow.
+
+    Small tensors that stay between the large ones of a pass would keep the heap from being used again.
+    """
+
+    def __init__(self) -> None:
+        self._linear, self._values = np.empty(1 << 16, dtype=np.int64), np.empty(1 << 16)
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, linear: Tensor, values: Tensor) -> None:
+        """Further pairs."""
+        end = self._count + len(linear)
+        if end > len(self._linear):  # moved by the system, page by page, without a second copy
+            self._linear.resize(max(end, 2 * len(self._linear)), refcheck=False)
+            self._values.resize(len(self._linear), refcheck=False)
+        self._linear[self._count : end] = linear.cpu().numpy()
+        self._values[self._count : end] = values.cpu().numpy()
+        self._count = end
+
+    def arrays(self) -> tuple[IndexArray, FloatArray]:
+        """(the pairs, their numbers); it is the end of the list."""
+        self._linear.resize(self._count, refcheck=False)
+        self._values.resize(self._count, refcheck=False)
+        return self._linear, self._values
+
+
 def near_pairs(panels: Panels, f: Tensor, g: Tensor, reach: float, limit: int) -> Support | None:
     """All pairs with C − f ⊕ g < reach, at the precision of the panels; None beyond the limit."""
     m = panels.cost.shape[1]
-    linear: list[Tensor] = []
-    costs: list[Tensor] = []
-    count = 0
+    found = PairList()
     for rows, reduced in panels.reduced(f, g):
         flat = (reduced < reach).view(-1).nonzero()[:, 0]
-        count += len(flat)
-        if count > limit:
+        if len(found) + len(flat) > limit:
             return None
-        linear.append(flat + rows.start * m)
-        costs.append(reduced.view(-1)[flat])
-    found = torch.cat(linear)
-    values = torch.cat(costs).to(f.dtype) + f[found // m] + g[found % m]
-    return Support(found.cpu().numpy(), values.cpu().double().numpy(), m)
+        costs = reduced.view(-1)[flat].to(f.dtype)
+        costs += f[rows][flat // m] + g[flat % m]
+        found.add(flat + rows.start * m, costs)
+    linear, costs_found = found.arrays()
+    return Support(linear, costs_found, m)
