@@ -66,6 +66,8 @@ def test_a_large_p_is_known_early():
         np.arange(20), np.arange(20, 40)))  # fmt: skip
     assert early.p_value == 10 / (1 + as_large[9])
     assert early.scores == full.scores[: early.replicates]
+    # however many were drawn at once, those count up to the next look after the last one needed
+    assert early.replicates == 20 * (1 + as_large[9] // 20)
     assert abs(early.p_value - full.p_value) < 0.3
 
 

@@ -19,6 +19,7 @@ from otadtk.distances.neighbours import nearest_within, usual_nearest_distance
 from otadtk.embed import BadClip, EmbeddingSet
 from otadtk.errors import UsageError
 from otadtk.evaluation.audit_lines import UNHEARD, leak_lines, set_lines
+from otadtk.statistics.quantiles import quantiles
 
 NEAR = 0.15
 """Clips of two sets are nearly identical if their distance is below this fraction of the usual
@@ -244,7 +245,7 @@ def _loudness(audit: ClipAudit) -> float | None:
 
 
 def _quantiles(values: NDArray[np.float64]) -> Quantiles | None:
-    return Quantiles(*np.quantile(values, [0.05, 0.5, 0.95]).tolist()) if len(values) else None
+    return Quantiles(*quantiles(values, (0.05, 0.5, 0.95))) if len(values) else None
 
 
 def _usual(values: NDArray[np.float64]) -> int:

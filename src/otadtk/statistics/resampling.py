@@ -18,6 +18,7 @@ from otadtk.engine import Engine
 from otadtk.errors import UsageError
 from otadtk.statistics.designs import Design, Free
 from otadtk.statistics.jackknife import TAIL, Draw, Without, limits, scores_without, variance_of
+from otadtk.statistics.quantiles import quantiles
 
 IndexArray = NDArray[np.intp]
 FloatArray = NDArray[np.float64]
@@ -140,9 +141,10 @@ def permutation_floor(
 
     observed = float(score(exactly, [np.arange(n + m)])[0])
     scores = np.empty(0)
+    as_large: IndexArray = np.empty(0, dtype=np.intp)
     p_value = None
     while p_value is None and len(scores) < replicates:
-        count = replicates if enough is None else _BATCH
+        count = replicates if enough is None else _ahead(len(scores), len(as_large), enough)
         orders = [chosen.draw(rng) for _ in range(min(count, replicates - len(scores)))]
         found = score(distance, orders)
         undecided = np.flatnonzero(np.abs(found - observed) <= margin)
@@ -152,14 +154,16 @@ def permutation_floor(
         beyond = observed - scores if higher_is_better else scores - observed
         as_large = np.flatnonzero(beyond >= -_TIE * abs(observed))
         if enough is not None and len(as_large) >= enough:
-            p_value = enough / (1 + int(as_large[enough - 1]))
+            last = int(as_large[enough - 1])
+            p_value = enough / (1 + last)
+            scores = scores[: _BATCH * (1 + last // _BATCH)]  # however many were drawn at once
     if p_value is None:
         p_value = (1 + len(as_large)) / (1 + len(scores))
-    low, high = np.quantile(scores, [TAIL, 1.0 - TAIL])
+    low, high = quantiles(scores, (TAIL, 1.0 - TAIL))
     return Floor(
         mean=float(scores.mean()),
-        low=float(low),
-        high=float(high),
+        low=low,
+        high=high,
         deviation=float(scores.std(ddof=1)) if len(scores) > 1 else 0.0,
         p_value=p_value,
         replicates=len(scores),
@@ -167,6 +171,17 @@ def permutation_floor(
         design=chosen.name,
         scores=tuple(scores.tolist()),
     )
+
+
+def _ahead(drawn: int, as_large: int, enough: int) -> int:
+    """How many permutations to draw before the next look, by what was seen so far.
+
+    Many that are solved together cost less each than a few.
+    """
+    if drawn == 0:
+        return _BATCH
+    expected = (enough - as_large) * (1 + drawn) / (1 + as_large)
+    return _BATCH * math.ceil(expected / _BATCH)
 
 
 def jackknife_interval(
@@ -252,8 +267,9 @@ def _scores(
     if many is None or distance.at_once == 1:  # type: ignore[attr-defined]
         found = engine.map(lambda: lambda draw: distance(*draw), draws, title=title, unit="score")
         return np.array(found, dtype=float)
-    size: int = distance.at_once  # type: ignore[attr-defined]
-    parts = [draws[start : start + size] for start in range(0, len(draws), size)]
+    most: int = distance.at_once  # type: ignore[attr-defined]
+    size = math.ceil(len(draws) / max(1, math.ceil(len(draws) / most)))  # parts of one size
+    parts = [draws[start : start + size] for start in range(0, len(draws), max(1, size))]
     return np.concatenate(engine.map(lambda: many, parts, title=title, unit="batch"))
 
 

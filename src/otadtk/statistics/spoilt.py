@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from otadtk.statistics.conformal import p_values
 from otadtk.statistics.prices import FloatArray
+from otadtk.statistics.quantiles import quantile_above
 
 DRAWS = 999
 _TAIL = 0.0125
@@ -77,7 +78,7 @@ def judge_all(halves: Sequence[Half], kinds: Sequence[str], *, seed: int = 0) ->
         drawn, p = laws[key], p_values(half.counts, half.calibration)
         height = float(_heights(p[None], half.calibration)[0])
         ranks.append((1 + int(np.sum(drawn >= height - 1e-9 * abs(height)))) / (1 + len(drawn)))
-        band = float(np.quantile(drawn, 1.0 - _TAIL, method="higher"))
+        band = quantile_above(drawn, 1.0 - _TAIL)
         shares.append(_share(p, half.calibration, band))
     values = np.median([(s.estimate, s.low, s.high) for s in shares], axis=0).tolist()
     return Spoilt(_combined(ranks), Share(values[0], values[1], values[2]))

@@ -24,7 +24,7 @@ _COARSE, _COARSE_AIM, _COARSE_SWEEPS = 80.0, 5e-3, 100
 """Median C over the ε at which sharp draws start, and the marginal error and sweeps there."""
 _MARGIN = 20.0
 """What a draw may be off, in units of ε times its marginal error; 3 at most were found."""
-_SMOOTH_ENTRIES, _SMOOTH_DRAWS, _SHARP_ENTRIES, _SHARP_DRAWS = 1 << 16, 50, 1 << 22, 100
+_SMOOTH_ENTRIES, _SMOOTH_DRAWS, _SHARP_ENTRIES, _SHARP_DRAWS = 50_000, 100, 1 << 22, 100
 """Draws that are solved together: scalings and costs that stay in cache or nearly so."""
 
 

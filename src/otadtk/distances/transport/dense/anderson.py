@@ -74,29 +74,35 @@ class RowAnderson:
         """The next points."""
         size = torch.linalg.vector_norm(residual, dim=1)
         lost = size > self.forgive * self._best
-        if bool(lost.any()):  # whose history is forgotten
-            self._changes[lost], self._moves[lost], self._products[lost] = 0.0, 0.0, 0.0
+        forgotten = lost.nonzero()[:, 0]  # rows whose history is
+        if len(forgotten) > 0:
+            self._changes[forgotten], self._moves[forgotten] = 0.0, 0.0
+            self._products[forgotten] = 0.0
         torch.minimum(self._best, size, out=self._best)
-        step = residual if self._last is None else residual - self._correction(residual, lost)
+        step = residual if self._last is None else residual - self._correction(residual, forgotten)
         self._last = residual, step
         return points + step
 
-    def _correction(self, residual: Tensor, lost: Tensor) -> Tensor:
+    def _correction(self, residual: Tensor, forgotten: Tensor) -> Tensor:
         assert self._last is not None
         before, moved = self._last
         place = self._taken % self.depth
         self._taken += 1
         known = min(self._taken, self.depth)
-        change = torch.where(lost[:, None], 0.0, residual - before)
-        self._changes[:, place] = change
-        self._moves[:, place] = torch.where(lost[:, None], 0.0, change + moved)
+        # one after the other in memory, as rows of a tensor: stacked as columns they take far longer
+        both = torch.stack([residual - before, residual], dim=1)
+        change = both[:, 0]
+        move = change + moved
+        if len(forgotten) > 0:
+            change[forgotten], move[forgotten] = 0.0, 0.0
+        self._changes[:, place], self._moves[:, place] = change, move
         changes, moves = self._changes[:, :known], self._moves[:, :known]
-        both = torch.bmm(changes, torch.stack([change, residual], dim=2))
-        self._products[:, place, :known] = self._products[:, :known, place] = both[:, :, 0]
+        found = torch.bmm(changes, both.mT)
+        self._products[:, place, :known] = self._products[:, :known, place] = found[:, :, 0]
         normal = self._products[:, :known, :known]
         scale = normal.diagonal(dim1=1, dim2=2).clamp(min=torch.finfo(normal.dtype).tiny).rsqrt()
         normal = normal * scale[:, :, None] * scale[:, None, :]
         normal.diagonal(dim1=1, dim2=2).add_(1e-10)
-        right = (scale * both[:, :, 1])[:, :, None]
+        right = (scale * found[:, :, 1])[:, :, None]
         gamma = scale * torch.linalg.solve_ex(normal, right)[0][:, :, 0]
         return torch.bmm(gamma[:, None, :], moves)[:, 0]

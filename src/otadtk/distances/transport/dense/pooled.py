@@ -23,6 +23,8 @@ from otadtk.distances.transport.dense.gibbs import EXPONENT_FLOOR
 
 _POTENTIAL_AIM, _POTENTIAL_SWEEPS = 1e-2, 100
 """Marginal error (L1) of the pool's potential, and sweeps to it at most: rough is enough."""
+_TINY = 1e-300
+"""Nothing is divided by less: points without weight stay finite where the kernel has underflowed."""
 _CLIPPED = 0.1
 """Mass where the kernel was raised to its floor, in units of the marginal error that is aimed at."""
 
@@ -48,18 +50,18 @@ class OwnKernel:
 
     def solve(self, a: Tensor, aim: float, limit: int) -> PooledTerms:
         """The terms of the rows of ``a``, weights of the pool's points."""
-        log_a = _log(a)
+        log_a, inside = _log(a), _inside(a)
         log_s, mixing = 0.5 * log_a, RowAnderson(log_a)
         for _ in range(limit):
-            s = torch.where(a > 0, log_s.exp(), 0.0)
+            s = log_s.exp().mul_(inside)
             sums = _product(s, self.kernel).add_(s)  # on the diagonal the kernel is 1
             mass = s * sums
             error = (mass - a).abs_().sum(dim=1)
             if not float(error.max()) > aim:
                 break
-            residual = sums.log_().neg_().add_(log_a).sub_(log_s).mul_(0.5)
-            log_s = mixing.step(log_s, torch.where(a > 0, residual, 0.0))
-        f = torch.where(a > 0, log_s - log_a, 0.0)
+            residual = sums.clamp_(min=_TINY).log_().neg_().add_(log_a).sub_(log_s).mul_(0.5)
+            log_s = mixing.step(log_s, residual.mul_(inside))
+        f = (log_s - log_a).mul_(inside)
         paid = s * _product(s, self.kernel * self._matrix)
         paid.add_((a - mass).mul_(f), alpha=2.0 * self._epsilon)  # see CrossKernel.terms
         dual = 2.0 * (a * f).sum(dim=1) - (mass.sum(dim=1) - 1.0)
@@ -94,13 +96,13 @@ class CrossKernel:
         f, g = torch.zeros_like(a), torch.zeros_like(b)
         error = torch.full((len(a),), math.inf, dtype=a.dtype)
         todo = torch.arange(len(a))
-        part_a, part_b, log_b = a, b, _log(b)
+        part_a, part_b, log_b, inside = a, b, _log(b), _inside(b)
         log_v, mixing = log_b, RowAnderson(log_b)
         for _ in range(limit):
-            v = torch.where(part_b > 0, log_v.exp(), 0.0)
-            u = torch.where(part_a > 0, part_a / self._times(v), 0.0)
+            v = log_v.exp().mul_(inside)
+            u = part_a / self._times(v).clamp_(min=_TINY)
             column = self._times(u)
-            found = torch.where(part_b > 0, (v * column).sub_(part_b).abs_(), 0.0).sum(dim=1)
+            found = (v * column).sub_(part_b).abs_().sum(dim=1)
             going = found > aim
             if not bool(going.all()):
                 done = ~going
@@ -112,10 +114,10 @@ class CrossKernel:
                 if len(todo) == 0:
                     break
                 part_a, part_b, log_b = part_a[going], part_b[going], log_b[going]
-                log_v, column = log_v[going], column[going]
+                log_v, column, inside = log_v[going], column[going], inside[going]
                 mixing.keep(going)
-            residual = column.log_().neg_().add_(log_b).sub_(log_v)
-            log_v = mixing.step(log_v, torch.where(part_b > 0, residual, 0.0))
+            residual = column.clamp_(min=_TINY).log_().neg_().add_(log_b).sub_(log_v)
+            log_v = mixing.step(log_v, residual.mul_(inside))
         f.add_(self._potential)
         g.add_(self._potential)
         return f, g, error
@@ -166,6 +168,11 @@ def _pool_potential(matrix: Tensor, epsilon: float) -> Tensor:
 
 def _product(vectors: Tensor, kernel: Tensor) -> Tensor:
     return (vectors.to(kernel.dtype) @ kernel).to(vectors.dtype)
+
+
+def _inside(weights: Tensor) -> Tensor:
+    """1 where there is weight, else 0: a product takes a tenth of the time of ``torch.where``."""
+    return (weights > 0).to(weights.dtype)
 
 
 def _log(weights: Tensor) -> Tensor:
