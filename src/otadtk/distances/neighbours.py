@@ -13,6 +13,8 @@ _DIRECTIONS = 16
 _CANDIDATES = 16
 _SAMPLE = 512
 _ROUNDING = 1e-6
+_PRODUCT_ROUNDING = 1e-4
+"""Of a squared distance by products in float32, relative to the squared norms: some 1e-6 are seen."""
 _FEW_PAIRS = 1 << 18
 """So many are compared directly."""
 
@@ -24,8 +26,9 @@ def usual_nearest_distance(x: Vectors) -> float:
     size, (scaled,) = _scaled(x)
     centred = scaled - scaled.mean(axis=0)
     squares = np.square(centred).sum(axis=1)
-    chosen = np.unique(np.linspace(0, len(x) - 1, min(_SAMPLE, len(x))).astype(int))
-    nearest = squares[chosen, None] + squares - 2.0 * centred[chosen] @ centred.T
+    chosen = np.linspace(0, len(x) - 1, min(_SAMPLE, len(x))).astype(int)  # each of them once
+    sample = centred if len(chosen) == len(x) else centred[chosen]
+    nearest = squares[chosen, None] + squares - 2.0 * (sample @ centred.T)
     nearest[np.arange(len(chosen)), chosen] = np.inf
     return size * float(np.sqrt(np.median(nearest.min(axis=1).clip(min=0.0))))
 
@@ -45,8 +48,12 @@ def nearest_within(x: Vectors, y: Vectors, radius: float) -> Iterator[tuple[int,
     radius = max(radius / size, _ROUNDING * spread)
     candidates = min(_CANDIDATES, len(x))
     if len(x) * len(y) <= _FEW_PAIRS:
-        squares = np.square(x).sum(axis=1) - 2.0 * (y @ x.T)  # but for ‖y‖², the same in a row
+        norms = [np.square(side).sum(axis=1) for side in (x, y)]
+        squares = norms[0] + norms[1][:, None] - 2.0 * (y @ x.T)
         found = np.argpartition(squares, candidates - 1, axis=1)[:, :candidates]
+        # what rounding may add to a distance does not keep one out that is near enough
+        reach = radius**2 + _PRODUCT_ROUNDING * (norms[0].max() + norms[1])
+        found[squares.min(axis=1) > reach, 0] = len(x)
     else:
         found = _in_tree(x, y, radius, candidates)
     for j in np.flatnonzero(found[:, 0] < len(x)):

@@ -6,10 +6,14 @@ engine is never ``None`` inside the library: ``resolve_engine`` makes one of opt
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from otadtk.engine.base import Engine, Lost, RunSummary, Worker
 from otadtk.engine.local import LocalEngine, default_workers
-from otadtk.engine.ray.engine import RayEngine
 from otadtk.engine.resolve import resolve_engine
+
+if TYPE_CHECKING:
+    from otadtk.engine.ray.engine import RayEngine
 
 __all__ = [
     "Engine",
@@ -21,3 +25,12 @@ __all__ = [
     "default_workers",
     "resolve_engine",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """``RayEngine``, which few runs need, is imported when it is used."""
+    if name != "RayEngine":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from otadtk.engine.ray.engine import RayEngine
+
+    return RayEngine

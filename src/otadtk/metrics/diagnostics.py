@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -64,7 +65,6 @@ class OTADDiagnostics(Shown):
     ``OTAD.diagnose`` makes it. ``cj`` has shape (M,), in the order of ``files``; ``cost`` is M·c_j.
 
     ``flags`` says per clip what the audit found odd; ``transport`` is the solver's full result;
-    ``volume`` summarises how the adapter changes volumes around the evaluated clips;
     ``reference_files`` are the clips that ``nearest`` and ``reference_costs`` speak of;
     ``evidence`` is what ``to_html`` needs beside the costs; ``judgement`` holds the verdicts on
     the clips of both sides, once they were computed.
@@ -87,7 +87,6 @@ class OTADDiagnostics(Shown):
     epsilon: float
     flags: list[tuple[str, ...]] = field(default_factory=list)
     transport: TransportResult | None = None
-    volume: VolumeSummary | None = None
     reference_files: list[Path] = field(default_factory=list)
     evidence: Evidence | None = field(default=None, repr=False)
     judgement: Judgement | None = field(default=None, repr=False)
@@ -100,6 +99,18 @@ class OTADDiagnostics(Shown):
             f"OTADDiagnostics(score={self.score:.6f}, clips={len(self.files)}, "
             f"model={self.model_name!r}, variant={self.variant!r}, epsilon={self.epsilon:g}{worst})"
         )
+
+    @cached_property
+    def volume(self) -> VolumeSummary | None:
+        """How the adapter changes volumes around the evaluated clips; ``None`` without an adapter."""
+        if self.evidence is None or self.evidence.ground.adapter is None:
+            return None
+        import torch
+
+        from otadtk.adapter.volume import volume_summary
+
+        vectors = torch.as_tensor(self.evidence.evaluated.vectors)
+        return volume_summary(self.evidence.ground.adapter, vectors)
 
     @property
     def cost(self) -> NDArray[np.float64]:

@@ -295,7 +295,6 @@ class OTAD(AudioMetric):
             epsilon=self.settings.epsilon,
             flags=evaluated.flags(minimum),
             transport=result,
-            volume=self.volume(evaluated.vectors),
             reference_files=list(reference.files),
             evidence=Evidence(
                 reference,

@@ -11,11 +11,9 @@ import torch
 from numpy.typing import NDArray
 
 from otadtk.adapter.network import Adapter
-from otadtk.distances.distributed.backend import EngineBackend
 from otadtk.distances.transport import DEFAULT_EPSILON
-from otadtk.distances.transport.backend import HERE
+from otadtk.distances.transport.backend import HERE, Backend
 from otadtk.distances.transport.couplings import TransportResult, TransportSettings, transport
-from otadtk.distances.transport.exact import ExactTransport
 from otadtk.distances.transport.memory import forecast
 from otadtk.distances.transport.result import Coupling, Divergence
 from otadtk.engine import Engine, LocalEngine
@@ -142,7 +140,11 @@ def _solve(
             bar.set_description(f"transport {term}, marginal error {error:.0e}", refresh=False)
             bar.update()
 
-        backend = EngineBackend(engine) if engine.distributed else HERE
+        backend: Backend = HERE
+        if engine.distributed:
+            from otadtk.distances.distributed.backend import EngineBackend
+
+            backend = EngineBackend(engine)
         return transport(x, y, settings, progress, reference_term, backend=backend)
 
 
@@ -165,6 +167,9 @@ def certificate_record(result: TransportResult) -> dict[str, Any]:
             regime=cross.regime,
             terms={name: getattr(result, name).value for name in ("xy", "xx", "yy")},
         )
-    elif isinstance(result, ExactTransport):
+        return facts
+    from otadtk.distances.transport.exact import ExactTransport
+
+    if isinstance(result, ExactTransport):
         facts["duality_gap"] = result.gap
     return facts

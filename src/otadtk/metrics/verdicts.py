@@ -55,27 +55,38 @@ def judge(
     seed: int = 0,
 ) -> Judgement:
     """The verdicts on both sides, from the distances between their clips."""
-    x, y = (side.vectors for side in (evidence.reference, evidence.evaluated))
-    swapped = None if groups is None else (groups[1], groups[0])
-
-    def verdicts(
-        by: Vectors, on: Vectors, space: GroundMetric, of: Groups | None
-    ) -> Verdicts | None:
-        if len(by) < LEAST_REFERENCE:
-            return None
-        points = np.concatenate([space.adapt_vectors(side) for side in (by, on)])
-        squares = squares_between(points.astype(np.float64))
-        return judge_clips(squares, len(by), len(on), fdr=fdr, groups=of, seed=seed)
-
+    sides = [side.vectors for side in (evidence.reference, evidence.evaluated)]
+    n, m = (len(side) for side in sides)
     ground = evidence.ground
-    space = ground.for_clips if crowds(len(x), len(y), grouped=groups is not None) else ground
-    return Judgement(verdicts(x, y, space, groups), verdicts(y, x, ground, swapped))
+    space = ground.for_clips if crowds(n, m, grouped=groups is not None) else ground
+    evaluated = reference = squares = None
+    if n >= LEAST_REFERENCE:
+        squares = _squares_in(space, sides)
+        evaluated = judge_clips(squares, n, m, fdr=fdr, groups=groups, seed=seed)
+    if m >= LEAST_REFERENCE:
+        if squares is None or space is not ground:
+            squares = _squares_in(ground, sides)
+        swapped = None if groups is None else (groups[1], groups[0])
+        back = _swapped(squares, n, m)
+        reference = judge_clips(back, m, n, fdr=fdr, groups=swapped, seed=seed)
+    return Judgement(evaluated, reference)
+
+
+def _squares_in(space: GroundMetric, sides: Sequence[Vectors]) -> Squares:
+    points = [space.adapt_vectors(side) for side in sides]
+    return squares_between(np.concatenate(points, dtype=np.float64))
+
+
+def _swapped(squares: Squares, n: int, m: int) -> Squares:
+    """The same where the m evaluated clips come first, and the n reference clips after them."""
+    place = np.concatenate([n + np.arange(m), np.arange(n)])
+    return lambda i, j: squares(place[i], place[j])
 
 
 def squares_between(points: FloatArray) -> Squares:
     """The squared distances between subsets of these points; of few points all are computed once."""
     centred = points - points.mean(axis=0)
-    norms = np.square(centred).sum(axis=1)
+    norms = np.einsum("ij,ij->i", centred, centred)
 
     def squares(i: IndexArray, j: IndexArray) -> FloatArray:
         found: FloatArray = norms[i][:, None] + norms[j] - 2.0 * (centred[i] @ centred[j].T)
@@ -83,8 +94,8 @@ def squares_between(points: FloatArray) -> Squares:
 
     if len(points) > _ALL_AT_ONCE:
         return squares
-    everyone = np.arange(len(points))
-    table = squares(everyone, everyone)
+    table = norms[:, None] + norms - 2.0 * (centred @ centred.T)
+    np.maximum(table, 0.0, out=table)
     return lambda i, j: table[np.ix_(i, j)]
 
 

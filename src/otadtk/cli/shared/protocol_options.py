@@ -53,12 +53,12 @@ def add_protocol_options(parser: argparse.ArgumentParser) -> None:
 
 def take_protocol(options: argparse.Namespace) -> Protocol | None:
     """The protocol, if there is one; refuses what it replaces, and puts its metrics in place."""
-    from otadtk.evaluation.protocols.protocol import load_protocol
-
     if options.protocol is None:
         if options.results is not None:
             raise UsageError("--results belongs to --protocol; remove it or add --protocol.")
         return None
+    from otadtk.evaluation.protocols.protocol import load_protocol
+
     for name, flag in (_REPLACED | _PINNED).items():
         if getattr(options, name, None) not in (None, False):
             raise UsageError(f"{flag} does not go with --protocol, which decides that; remove it.")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import statistics
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -46,6 +45,8 @@ def with_quality(evaluation: Evaluation, options: argparse.Namespace) -> Evaluat
     diagnostics = evaluation.measurement.diagnostics
     if options.quality is None or diagnostics is None:
         return evaluation
+    from statistics import fmean
+
     import torch
 
     from otadtk.quality import parse_measures, rate_clips
@@ -61,7 +62,7 @@ def with_quality(evaluation: Evaluation, options: argparse.Namespace) -> Evaluat
     )
     if options.json != "-":
         for name, column in rated.items():
-            before, after = statistics.fmean(reference[name]), statistics.fmean(column)
+            before, after = fmean(reference[name]), fmean(column)
             print(f"{_NAMES[name]}: {after:.2f} evaluated, {before:.2f} reference (means, 1 to 5)")
     measurement = replace(evaluation.measurement, diagnostics=replace(diagnostics, quality=rated))
     return replace(evaluation, measurement=measurement)

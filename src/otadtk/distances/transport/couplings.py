@@ -11,10 +11,8 @@ from torch import Tensor
 
 from otadtk.distances.arrays import FloatArray
 from otadtk.distances.transport import DEFAULT_EPSILON
-from otadtk.distances.transport.approximate import minibatch_divergence, sliced_divergence
 from otadtk.distances.transport.backend import HERE, Backend
 from otadtk.distances.transport.certificate.plan import Progress
-from otadtk.distances.transport.exact import exact_transport
 from otadtk.distances.transport.result import Coupling, DivergenceKind, EpsilonScale
 from otadtk.distances.transport.sinkhorn import sinkhorn_divergence
 from otadtk.distances.validate import check_positive, check_seed
@@ -109,11 +107,18 @@ def transport(
     ``reference_term`` is that of an earlier Sinkhorn divergence with the same x and ε. The
     ``backend`` solves mini-batches and makes the kernels of a smooth Sinkhorn problem.
     """
+    # what few runs need is imported when it is needed
     if settings.coupling == "exact":
+        from otadtk.distances.transport.exact import exact_transport
+
         return exact_transport(x, y, max_memory=settings.max_memory)
     if settings.coupling == "sliced":
+        from otadtk.distances.transport.approximate import sliced_divergence
+
         return sliced_divergence(x, y, seed=settings.seed)
     if settings.coupling == "minibatch":
+        from otadtk.distances.transport.approximate import minibatch_divergence
+
         return minibatch_divergence(
             x,
             y,
