@@ -1,29 +1,48 @@
 """Measures embedding: cold clips/s and memory with one and two workers, and a warm score.
 
     python benchmarks/embedding.py FOLDER [--model yamnet] [--repeat 1]
+    python benchmarks/embedding.py FOLDER --network [--clips 96] [--repeat 7]
 
 FOLDER may be ESC-50 in its official layout: then the classes are checked too.
 
 Every measurement is a fresh process with an empty cache. Runs with one and two workers alternate;
 compare the ratio of their medians between machines.
+
+``--network`` compares the embedding by ``yamnet`` with its bare network: the same patches, computed
+before, go through the network alone, on as many threads as there are workers. Both alternate in one
+process, so neither start nor weights count. The embedding hashes, decodes, resamples and audits every
+file, makes the patches, runs the network, pools and writes to an empty store.
 """
 
 from __future__ import annotations
 
 import argparse
 import csv
+import gc
 import os
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from otadtk import OTAD
+from otadtk.audio.decode import AudioReader
 from otadtk.audio.find import find_audio
+from otadtk.embed import LazyEncoder
+from otadtk.embed.audio_pass import AudioPass
+from otadtk.embed.store import EmbeddingStore
+from otadtk.encoders import get_spec
+from otadtk.encoders.blocks.batching import in_fixed_batches
+from otadtk.encoders.networks.yamnet import network as yamnet
+from otadtk.encoders.pooling import split
+from otadtk.engine import LocalEngine
 
 
 def main() -> None:
@@ -31,8 +50,13 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--model", default="yamnet")
     parser.add_argument("--repeat", type=int, default=1)
+    parser.add_argument("--network", action="store_true", help="compare yamnet with its network")
+    parser.add_argument("--clips", type=int, default=96, help="how many clips --network takes")
     options = parser.parse_args()
     clips = find_audio(options.folder)
+    if options.network:
+        against_the_network(clips[:: max(1, len(clips) // options.clips)], options.repeat)
+        return
     with tempfile.TemporaryDirectory() as scratch:
         place = Path(scratch)
         halves = [place / "first", place / "second"]
@@ -67,6 +91,55 @@ def main() -> None:
     if labels.is_file():
         accuracy = nearest_neighbour_accuracy(options.model, options.folder, labels)
         print(f"ESC-50, cosine 1-NN within a fold, mean of the five folds: {accuracy:.4f}")
+
+
+def against_the_network(clips: Sequence[Path], turns: int) -> None:
+    """The speed of embedding by YAMNet, relative to its network alone on the same patches."""
+    torch.set_num_threads(1)
+    gc.set_threshold(20_000)  # as the commands do
+    lazy = LazyEncoder(get_spec("yamnet"), "cpu")
+    encoder, at_once = lazy.get(), yamnet._PATCHES_AT_ONCE
+    with torch.inference_mode():
+        segments = [torch.from_numpy(s.copy()) for c in clips for s in split(read(c), lazy.spec)]
+        patches = torch.cat([yamnet._patches(w) for w in encoder._padded(segments)])
+
+    def alone(part: torch.Tensor) -> None:
+        torch.set_num_threads(1)  # of this thread
+        with torch.inference_mode():
+            in_fixed_batches(encoder._network, part, at_once)
+
+    def network(workers: int) -> None:
+        with ThreadPoolExecutor(workers) as pool:
+            batches = -(-len(patches) // (workers * at_once))  # of one size, for each worker
+            list(pool.map(alone, patches.split(batches * at_once)))
+
+    def embedding(workers: int) -> None:
+        with tempfile.TemporaryDirectory() as place:
+            work = AudioPass((lazy,), EmbeddingStore(Path(place)), LocalEngine(workers))
+            work.fill_store(list(clips))
+
+    print(f"{len(clips)} clips, {len(patches)} patches, medians of {turns} turns\n")
+    print("| workers | clock | network, ms a clip | embedding, ms a clip | speed of the network |")
+    print("|---|---|---|---|---|")
+    for workers in (1, 2):
+        found = [(spent(network, workers), spent(embedding, workers)) for _ in range(turns + 1)]
+        clocks = np.array(found[1:]) * 1e3 / len(clips)  # the first turn warms up
+        for k, clock in enumerate(("processor", "wall")):
+            bare, whole = np.median(clocks[:, :, k], axis=0)
+            share = float(np.median(clocks[:, 0, k] / clocks[:, 1, k]))
+            print(f"| {workers} | {clock} | {bare:.1f} | {whole:.1f} | {100 * share:.0f} % |")
+
+
+def read(clip: Path) -> list[np.ndarray]:
+    """The blocks of a clip at the rate of YAMNet."""
+    return list(AudioReader(clip, 16_000))
+
+
+def spent(work: Callable[[int], None], workers: int) -> tuple[float, float]:
+    """(processor seconds, seconds by the clock) of the work."""
+    processor, wall = time.process_time(), time.perf_counter()
+    work(workers)
+    return time.process_time() - processor, time.perf_counter() - wall
 
 
 def nearest_neighbour_accuracy(model: str, folder: Path, labels: Path) -> float:

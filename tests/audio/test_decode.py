@@ -35,6 +35,21 @@ class TestAudioReader:
         error = np.abs(samples[:length] - clip[:length]).mean() / np.abs(clip).mean()
         assert error < tolerance
 
+    @pytest.mark.parametrize("channels", [1, 2])
+    def test_sixteen_bits_are_those_of_libsndfile(self, tmp_path: Path, channels: int) -> None:
+        path = tmp_path / "clip.wav"  # longer than two blocks
+        clip = np.random.default_rng(0).uniform(-1, 1, (150_001, channels)).astype(np.float32)
+        clip[70_000:80_000] = 0.0
+        soundfile.write(path, clip, 44_100, subtype="PCM_16")
+        expected, _ = soundfile.read(path, dtype="float32", always_2d=True)
+        samples, audit = read(path, 44_100)
+        np.testing.assert_array_equal(samples, expected.mean(axis=1))
+        assert audit.peak == np.abs(expected).max()
+        assert audit.rms == pytest.approx(np.sqrt(np.square(expected.astype(float)).mean()))
+        peaks = [np.abs(expected[k : k + 441]).max() for k in range(0, len(expected), 441)]
+        silent = 441 * sum(peak < 1e-4 for peak in peaks) / len(expected)
+        assert audit.silent == pytest.approx(silent)
+
     def test_opus(self, tmp_path: Path) -> None:
         path = tmp_path / "clip.opus"
         soundfile.write(

@@ -72,6 +72,14 @@ def test_segments_of_a_long_clip_give_the_frames_of_the_whole(
     assert len(whole) == 1 + max(0, math.ceil((len(clip) - 15_600) / 7_680))
 
 
+def test_padding_is_what_is_missing_to_whole_batches(yamnet: YamnetEncoder) -> None:
+    for lengths in ([80_000] * 12, [80_000] * 16, [1_000, 15_600, 15_601, 23_280, 23_281]):
+        encodings = yamnet.encode_segments([torch.zeros(length) for length in lengths])
+        missing = -sum(len(encoding.frames) for encoding in encodings) % 16
+        patches = sum(len(encoding.frames) for encoding in encodings)
+        assert yamnet.padding(lengths) == missing / (patches + missing)
+
+
 def test_silent_patches_do_not_count(yamnet: YamnetEncoder) -> None:
     clip = synthesise("engine", 0, 15_600 / 16_000 + 6 * 0.48)
     padded = np.concatenate([clip, np.zeros(5 * 16_000, dtype=np.float32)])

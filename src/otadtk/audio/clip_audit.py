@@ -19,8 +19,10 @@ NOT_FINITE = "it contains NaN or infinite samples"
 
 _LARGEST_FACT = 1e15
 """No duration, rate or level is beyond this: a larger one in a file is not a measurement."""
-_SILENCE_SECONDS = 0.01
+SILENCE_SECONDS = 0.01
 """Silence is measured in windows of this length: shorter ones are zero crossings."""
+_WIDE_SAMPLES = 1 << 14
+"""Samples that are widened at a time: copies of 128 kB stay in cache."""
 
 Samples = NDArray[np.float32]
 
@@ -85,18 +87,18 @@ class AuditTally:
         self._channels = channels
         self._peak = 0.0
         self._clipped = 0
-        self._squares = 0.0
+        self.squares = 0.0
         self._silent = 0
         self.frames = 0
 
     def add(self, block: Samples) -> None:
         """Count one block of frames × channels."""
-        magnitude = np.abs(block)
-        peak = float(magnitude.max(initial=0.0))
+        peaks, lengths = _windows(block, round(SILENCE_SECONDS * self._sample_rate))
+        peak = float(peaks.max(initial=0.0))
         if not np.isfinite(peak):  # a NaN or an infinity anywhere makes the maximum so
             raise AudioError(NOT_FINITE)
         if peak >= FULL_SCALE and len(block) >= 3:
-            full = magnitude >= FULL_SCALE
+            full = np.abs(block) >= FULL_SCALE
             run = full[:-2] & full[1:-1] & full[2:]
             inside = np.zeros_like(full)
             inside[:-2] |= run
@@ -104,8 +106,8 @@ class AuditTally:
             inside[2:] |= run
             self._clipped += int(inside.sum())
         self._peak = max(self._peak, peak)
-        self._squares += float(np.square(block, dtype=np.float64).sum())
-        self._silent += _silent_frames(magnitude, round(_SILENCE_SECONDS * self._sample_rate))
+        self.squares += sum_of_squares(block)
+        self._silent += int(lengths[peaks < SILENCE_PEAK].sum())
         self.frames += len(block)
 
     def audit(self, missing: float, *, unheard: float = 0.0) -> ClipAudit:
@@ -117,18 +119,31 @@ class AuditTally:
             channels=self._channels,
             peak=self._peak,
             clipped=self._clipped / samples,
-            rms=(self._squares / samples) ** 0.5,
+            rms=(self.squares / samples) ** 0.5,
             silent=self._silent / max(1, self.frames),
             missing=missing,
             unheard=unheard,
         )
 
 
-def _silent_frames(magnitude: Samples, window: int) -> int:
-    """How many frames are in windows that stay below SILENCE_PEAK on every channel."""
-    if len(magnitude) == 0:
-        return 0
-    starts = np.arange(0, len(magnitude), max(1, window))
-    peaks = np.maximum.reduceat(magnitude.max(axis=1), starts)
-    lengths = np.diff(starts, append=len(magnitude))
-    return int(lengths[peaks < SILENCE_PEAK].sum())
+def _windows(block: Samples, window: int) -> tuple[Samples, NDArray[np.int64]]:
+    """(the largest magnitude on any channel, the number of frames) of every window of a block."""
+    if len(block) == 0:
+        return np.empty(0, dtype=np.float32), np.empty(0, dtype=np.int64)
+    starts = np.arange(0, len(block), max(1, window))
+    peaks = np.zeros(len(starts), dtype=np.float32)
+    for channel in block.T:
+        np.maximum(peaks, np.maximum.reduceat(channel, starts), out=peaks)
+        np.maximum(peaks, -np.minimum.reduceat(channel, starts), out=peaks)
+    lengths = np.full(len(starts), max(1, window))
+    lengths[-1] = len(block) - starts[-1]
+    return peaks, lengths
+
+
+def sum_of_squares(samples: Samples) -> float:
+    """In float64, piece by piece: a wide copy of a whole clip takes longer than the sum."""
+    flat, total = samples.reshape(-1), 0.0
+    for start in range(0, len(flat), _WIDE_SAMPLES):
+        wide = flat[start : start + _WIDE_SAMPLES].astype(np.float64)
+        total += float(wide @ wide)
+    return total

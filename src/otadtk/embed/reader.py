@@ -183,8 +183,8 @@ def _time_and_size(path: Path) -> tuple[int, int]:
 
 
 def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        digest = hashlib.sha256()
-        while chunk := file.read(1 << 20):
-            digest.update(chunk)
+    digest, buffer = hashlib.sha256(), memoryview(bytearray(1 << 16))
+    with path.open("rb", buffering=0) as file:
+        while size := file.readinto(buffer):
+            digest.update(buffer[:size])
     return digest.hexdigest()

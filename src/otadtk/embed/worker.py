@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from otadtk.encoders import Encoder, Encoding
 
+_PADDING, _PATIENCE = 0.02, 4
+"""Padding that a batch may have, and the minutes at most that are gathered until it has no more."""
 _UNREACHABLE_IN_A_ROW = 5
 """Files in a row that a service did not deliver, each after its retries, before a worker stops."""
 
@@ -159,9 +161,18 @@ class _WorkerLoop:
         clip.segments += 1
         batch = self._pending[clip.number]
         batch.append((clip, torch.from_numpy(owned)))
-        rate = self._work.encoders[clip.number].spec.sample_rate
-        if sum(len(segment) for _, segment in batch) >= BATCH_SECONDS * rate:
+        if self._is_full(clip.number):
             self._encode(clip.number)
+
+    def _is_full(self, number: int) -> bool:
+        """Whether a minute has come together, and the network's own batches are full, or soon."""
+        lengths = [len(segment) for _, segment in self._pending[number]]
+        seconds = sum(lengths) / self._work.encoders[number].spec.sample_rate
+        if seconds < BATCH_SECONDS:
+            return False
+        if seconds >= _PATIENCE * BATCH_SECONDS:
+            return True
+        return self._work.encoders[number].get().padding(lengths) <= _PADDING
 
     def _encode(self, number: int) -> None:
         """Run an encoder over its batch."""

@@ -152,6 +152,13 @@ class Encoder(ABC):
         """The same with the moments of ``spec.layers``; networks that name layers write it."""
         raise UsageError(f"{self.spec.name!r} does not show its intermediate layers.")
 
+    def padding(self, lengths: Sequence[int]) -> float:
+        """The share of the network's work that is padding if segments of these lengths are encoded.
+
+        Only networks with batches of a fixed size write it: a few more segments may cost nothing.
+        """
+        return 0.0
+
     def pool(self, encodings: Sequence[Encoding]) -> torch.Tensor:
         """The clip vector ``(d,)`` of the segments of one clip."""
         from otadtk.encoders.pooling import weighted_mean

@@ -6,6 +6,7 @@ import math
 from functools import lru_cache
 from typing import Literal
 
+import numpy as np
 import torch
 
 
@@ -44,9 +45,16 @@ def log_mel_vggish(waveform: torch.Tensor, offset: float) -> torch.Tensor:
     125 and 7500 Hz, log(mel + offset).
     """
     window = torch.hann_window(400, periodic=True, dtype=waveform.dtype, device=waveform.device)
-    spectrum = torch.fft.rfft(frame(waveform, 400, 160) * window, n=512).abs()
+    spectrum = _magnitudes(torch.fft.rfft(frame(waveform, 400, 160) * window, n=512))
     filters = htk_mel_matrix(64, 257, 16000, 125.0, 7500.0).to(waveform.device)
     return torch.log(spectrum @ filters + offset)
+
+
+def _magnitudes(spectrum: torch.Tensor) -> torch.Tensor:
+    """The absolute values; on a CPU those of numpy, which take a sixth of the time."""
+    if spectrum.is_cpu and not spectrum.requires_grad:
+        return torch.from_numpy(np.abs(spectrum.numpy()))
+    return spectrum.abs()
 
 
 def pad_to_whole_windows(waveform: torch.Tensor, window: int, hop: int) -> torch.Tensor:

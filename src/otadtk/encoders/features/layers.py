@@ -67,6 +67,10 @@ class LayersEncoder(Encoder):
             found.append(Encoding(torch.cat([frames, statistics], dim=1), weights))
         return found
 
+    def padding(self, lengths: Sequence[int]) -> float:
+        """That of the inner network."""
+        return self.inner.padding(lengths)
+
     def pool(self, encodings: Sequence[Encoding]) -> torch.Tensor:
         """The inner clip vector, then the statistics over all frames that count."""
         width = self.inner.spec.dim

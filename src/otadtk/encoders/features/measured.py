@@ -133,6 +133,11 @@ class MeasuredEncoder(Encoder):
             found.append(Encoding(torch.cat([frames, beside], dim=1), encoding.weights.cpu()))
         return found
 
+    def padding(self, lengths: Sequence[int]) -> float:
+        """That of the network inside, at its rate."""
+        times = self.spec.sample_rate // self.inner.spec.sample_rate
+        return self.inner.padding([length // times for length in lengths])
+
     def pool(self, encodings: Sequence[Encoding]) -> torch.Tensor:
         """The inner clip vector, then the mean of the features over the segments."""
         width = self.inner.spec.dim

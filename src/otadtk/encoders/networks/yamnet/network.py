@@ -150,6 +150,13 @@ class YamnetEncoder(Encoder):
             )
         ]
 
+    def padding(self, lengths: Sequence[int]) -> float:
+        """The share of patches in the last batch that are nobody's."""
+        beyond = (max(0, length - PATCH_SAMPLES) for length in lengths)
+        patches = sum(1 + -(-samples // PATCH_HOP_SAMPLES) for samples in beyond)
+        missing = -patches % _PATCHES_AT_ONCE
+        return missing / max(1, patches + missing)
+
     def _padded(self, segments: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         return [
             pad_to_whole_windows(segment.to(self.device), PATCH_SAMPLES, PATCH_HOP_SAMPLES)
