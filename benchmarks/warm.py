@@ -2,11 +2,13 @@
 
     make demo
     python benchmarks/warm.py demo/reference demo/evaluated
+    python benchmarks/warm.py demo/reference demo/evaluated --against ../before/src
 
 The first 72 clips of both folders are scored, again and again and in turns with ``import torch``: all
 embeddings come from the cache. Printed are medians of the processor time of whole processes, and in the
 last column what is left without ``import torch``. The default computes a floor; ``--no-null`` is the
-score and the verdicts on clips alone. Bytecode is kept, as pip does for what it installs.
+score and the verdicts on clips alone. Bytecode is kept, as pip does for what it installs. With
+``--against`` the default runs of this version and of another one take turns instead.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import tempfile
 from pathlib import Path
 
 RUN = "import sys; from otadtk_audio import _start; sys.exit(_start('score'))"
+HERE = Path(__file__).resolve().parent.parent / "src"
 VARIANTS = ("raw", "agnostic", "artifact", "perceptual")
 
 
@@ -32,10 +35,11 @@ def linked(folder: Path, clips: int, target: Path) -> Path:
     return target
 
 
-def processor_seconds(command: list[str]) -> float:
-    """Of a process that runs the command on one thread."""
+def processor_seconds(command: list[str], source: Path) -> float:
+    """Of a process that runs the command on one thread, with the package of that source."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    environment["PYTHONPATH"] = str(source.resolve())
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its bytecode
     subprocess.run(command, check=True, capture_output=True, env=environment)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -48,6 +52,7 @@ def main() -> None:
     parser.add_argument("evaluated", type=Path)
     parser.add_argument("--clips", type=int, default=72)
     parser.add_argument("--repeat", type=int, default=7)
+    parser.add_argument("--against", type=Path, metavar="SRC", help="src/ of another version")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         folders = [
@@ -55,16 +60,18 @@ def main() -> None:
             for name, folder in (("ref", options.reference), ("eval", options.evaluated))
         ]
         score = [sys.executable, "-c", RUN, "yamnet", *folders]
-        commands = {"import torch": [sys.executable, "-c", "import torch"]}
-        commands |= {
-            f"--no-null --variant {name}": [*score, "--no-null", "--variant", name]
-            for name in VARIANTS
-        }
-        commands["default, with floor"] = score
+        commands = {"import torch": ([sys.executable, "-c", "import torch"], HERE)}
+        if options.against is None:
+            for name in VARIANTS:
+                by_variant = [*score, "--no-null", "--variant", name]
+                commands[f"--no-null --variant {name}"] = by_variant, HERE
+        else:
+            commands["default of the other version"] = score, options.against
+        commands["default, with floor"] = score, HERE
         seconds: dict[str, list[float]] = {title: [] for title in commands}
         for turn in range(options.repeat + 1):
-            for title, command in commands.items():
-                taken = processor_seconds(command)
+            for title, (command, source) in commands.items():
+                taken = processor_seconds(command, source)
                 if turn > 0:  # the first fills the cache
                     seconds[title].append(taken)
     least = statistics.median(seconds["import torch"])
