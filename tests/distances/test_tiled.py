@@ -11,7 +11,7 @@ from otadtk.distances.transport.certificate.bound import value_from_marginals
 from otadtk.distances.transport.dense.gibbs import PanelKernel
 from otadtk.distances.transport.dense.smooth import KernelPlan
 from otadtk.distances.transport.dense.surrogate import Sampler, Surrogate
-from otadtk.distances.transport.dense.tiled import TiledCross, start
+from otadtk.distances.transport.dense.tiled import TiledCross, start, tiled_kernel
 from otadtk.distances.transport.sinkhorn import sinkhorn_divergence
 
 EPSILON = 0.1
@@ -75,17 +75,24 @@ def test_projected_costs_keep_the_norms():
     assert torch.allclose(few, wanted.clamp(min=0.0), atol=1e-12)
 
 
-def test_a_step_on_the_stand_in_leaves_little_of_the_error():
+@pytest.mark.parametrize("near", [False, True])
+def test_a_step_on_the_stand_in_leaves_little_of_the_error(near):
     x, y = (torch.from_numpy(side) for side in two_clouds(900))
     cost = SquaredCost(x, y, torch.float32)
     a = b = torch.full((900,), 1.0 / 900, dtype=torch.float64)
-    kernel = PanelKernel(cost, EPSILON, 0, potentials=start(cost, a, b, EPSILON))
-    term = TiledCross(kernel, a, b)
+    f, g = start(cost, a, b, EPSILON)
+    kernel = (
+        tiled_kernel(cost, EPSILON, f, g)
+        if near
+        else PanelKernel(cost, EPSILON, 0, potentials=(f, g))
+    )
+    term = TiledCross(kernel, a, b, g)
+    point = b.log() + (g - kernel.g) / EPSILON
     sampler = term.sampler(8 * 100 * 1800)  # a hundred entries a point of nine hundred
-    term.sweep(b.log(), sampler, wide=False)
+    term.sweep(point, sampler, wide=False)
     stand_in = Surrogate(sampler)
     assert sampler.matrix().nnz < 0.3 * 900 * 900
-    point, errors = b.log(), [term.error]
+    errors = [term.error]
     for _ in range(3):
         point = point + term.step(stand_in)
         term.sweep(point, None, wide=True)

@@ -16,9 +16,10 @@ import torch
 from torch import Tensor
 
 from otadtk.distances.costs.protocol import Cost
+from otadtk.distances.costs.squared import SquaredCost
 from otadtk.distances.transport.certificate.plan import Progress, no_progress
 from otadtk.distances.transport.dense.anderson import Anderson
-from otadtk.distances.transport.dense.gibbs import PanelKernel, Potentials
+from otadtk.distances.transport.dense.gibbs import NEAR, PanelKernel, Potentials
 from otadtk.distances.transport.dense.products import wide_product
 from otadtk.distances.transport.dense.smooth import KernelPlan, solve_cross
 from otadtk.distances.transport.dense.surrogate import Sampler, Surrogate
@@ -62,6 +63,12 @@ def start(cost: Cost, a: Tensor, b: Tensor, epsilon: float) -> Potentials:
     all_g = soft_minimum(cost.restricted(rows), f, weights_a, epsilon)
     all_f = soft_minimum(cost.transposed().restricted(columns), g, weights_b, epsilon)
     return all_f, all_g
+
+
+def tiled_kernel(cost: SquaredCost, epsilon: float, f: Tensor, g: Tensor) -> PanelKernel:
+    """The kernel of a term that is swept in tiles; it absorbs f and g unless all points are near."""
+    near = 2.0 * cost.largest_product() <= NEAR * epsilon
+    return PanelKernel(cost, epsilon, 0, potentials=None if near else (f, g))
 
 
 class TiledTerm(ABC):
@@ -138,10 +145,10 @@ class TiledTerm(ABC):
 
 
 class TiledCross(TiledTerm):
-    """Between two clouds, from the potentials that the kernel has absorbed: rows are right."""
+    """Between two clouds, from the potential g: rows are right."""
 
-    def __init__(self, kernel: PanelKernel, a: Tensor, b: Tensor) -> None:
-        super().__init__(kernel, "xy", b.log())
+    def __init__(self, kernel: PanelKernel, a: Tensor, b: Tensor, g: Tensor) -> None:
+        super().__init__(kernel, "xy", b.log() + (g - kernel.g) / kernel.epsilon)
         self._a, self._b = a, b
 
     def sweep(self, point: Tensor, sampler: Sampler | None, *, wide: bool) -> None:
@@ -173,7 +180,7 @@ class TiledSelf(TiledTerm):
     def __init__(self, kernel: PanelKernel, a: Tensor, potential: Tensor, name: str) -> None:
         # T_ii = s_i² is at most a_i: far from all others, a point is beyond what a sample knows
         point = torch.minimum(a.log() + potential / kernel.epsilon, 0.5 * a.log())
-        super().__init__(kernel, name, point)
+        super().__init__(kernel, name, point - kernel.f / kernel.epsilon)
         self._a = a
 
     def sweep(self, point: Tensor, sampler: Sampler | None, *, wide: bool) -> None:
