@@ -38,6 +38,9 @@ _ENOUGH = 0.2
 """Newcomers a row below which the simplex has done its part: Newton finishes faster than it."""
 _FIRST_REACH = 6.0
 """Reduced cost in ε of the pairs on which ε itself is first solved roughly: the fewer the faster."""
+_FIRST_PAIRS = 40
+"""Pairs a row on which it is solved first, about: where the potentials are still off, far more are
+within reach than those that matter."""
 _CHECKS = 8
 _DENSEST = 0.1
 _FEW = 400_000
@@ -81,7 +84,9 @@ def solve_sharp_cross(
     # step 3c: the simplex ends in a corner of the dual; a larger ε leads to its middle
     for factor in (*_CENTRING, 1.0):
         if factor == 1.0:  # the potentials are good enough to look for the pairs that matter
-            near = near_pairs(panels, _on(f, cost), _on(g, cost), _FIRST_REACH * epsilon, cap)
+            on_f, on_g = _on(f, cost), _on(g, cost)
+            reach = min(_FIRST_REACH * epsilon, _reach(panels, on_f, on_g, _FIRST_PAIRS))
+            near = near_pairs(panels, on_f, on_g, reach, cap)
             if near is None:
                 return None
             support = exact.support.joined(near)
@@ -176,16 +181,29 @@ class _SparseKernel:
 
 def starting_pairs(panels: Panels, f: Tensor, g: Tensor) -> Support:
     """The pairs of smallest reduced cost, about a dozen a row."""
-    cost = panels.cost
-    n, m = cost.shape
-    rows = torch.linspace(0, n - 1, min(n, 256), device=cost.device).long()
-    sample = panels.rows(rows)
-    sample -= g.to(sample.dtype)
-    sample -= f[rows, None].to(sample.dtype)
+    n, m = panels.cost.shape
+    sample = _reduced_sample(panels, f, g)
     reach = float(sample.kthvalue(min(_PAIRS_A_ROW, m), dim=1).values.median())
     pairs = near_pairs(panels, f, g, reach, n * m)
     assert pairs is not None  # the limit is all pairs
     return pairs
+
+
+def _reach(panels: Panels, f: Tensor, g: Tensor, pairs: int) -> float:
+    """The reduced cost below which there are so many pairs a row, about."""
+    sample = _reduced_sample(panels, f, g)
+    count = min(pairs, sample.shape[1]) * sample.shape[0]
+    return float(sample.view(-1).kthvalue(count).values)
+
+
+def _reduced_sample(panels: Panels, f: Tensor, g: Tensor) -> Tensor:
+    """Reduced costs of some rows."""
+    n, _ = panels.cost.shape
+    rows = torch.linspace(0, n - 1, min(n, 256), device=f.device).long()
+    sample = panels.rows(rows)
+    sample -= g.to(sample.dtype)
+    sample -= f[rows, None].to(sample.dtype)
+    return sample
 
 
 def _report(progress: Progress, before: int, step: int, error: float) -> None:
