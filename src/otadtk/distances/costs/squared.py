@@ -30,8 +30,6 @@ _SUM_ELEMENTS = 1 << 18
 """Entries of points that are summed in their own precision: 512 points of 512 dimensions."""
 _SAFETY = 2.0
 """Factor on the rounding of float32 costs, which is seen on a sample only."""
-_AXES_SAMPLE = 4000
-"""Points of each cloud from which principal axes are found, about."""
 _TINY = 1e-300
 """Nothing is divided by less."""
 
@@ -207,19 +205,6 @@ class SquaredCost(Cost):
         if columns is not None:
             y, y_squared = y[columns], y_squared[columns]
         return SquaredCost._of(self.x[rows], y, self.x_squared[rows], y_squared)
-
-    def projected(self, dimensions: int) -> SquaredCost:
-        """Costs that are off by 2⟨r_i, s_j⟩ alone, the parts of the points outside the principal axes.
-
-        Their squared norms are those of the whole points.
-        """
-        sample = torch.cat(
-            [side[:: max(1, len(side) // _AXES_SAMPLE)] for side in (self.x, self.y)]
-        )
-        axes = torch.linalg.eigh(sample.T @ sample).eigenvectors[:, -dimensions:]
-        x = self.x @ axes
-        y = x if self.symmetric else self.y @ axes
-        return SquaredCost._of(x, y, self.x_squared, self.y_squared)
 
     def widened(self) -> SquaredCost:
         """The same costs in the widest floats that the device has."""

@@ -20,15 +20,17 @@ from otadtk.distances.transport.memory import MemoryBudget
 from otadtk.distances.transport.regime import choose_cross, choose_self, self_reach
 from otadtk.distances.transport.result import Coupling
 from otadtk.distances.transport.sparse.annealing import coarse_potentials
-from otadtk.distances.transport.sparse.sharp import solve_sharp_cross, solve_sharp_self
+from otadtk.distances.transport.sparse.sharp import (
+    forecast_pairs,
+    solve_sharp_cross,
+    solve_sharp_self,
+)
 
 # Why each has its value, and what it trades: docs/understand/solver.md.
 _ROUNDED = 1e-6
 """Step 1a: rounding of the costs in units of ε, up to which they need not come from differences."""
 TILED_FROM, _TILED_GOAL = 2000, 2e-4
 """Step 2d: points a side, and marginal error (L1) in units of the tolerance to end with."""
-_ROUGH_AXES = 128
-"""Step 2d: principal axes of the first sweep, if the points have four times as many dimensions."""
 _PATIENCE = 200
 """Step 2: sweeps of a smooth problem after which step 3 is tried."""
 _ABSORPTIONS, _CLIPPED = 12, 1e-9
@@ -101,6 +103,10 @@ class Coupler:
             first = self._smooth(cost, a, b, term, min(_PATIENCE, self.max_iterations))
             if first.converged or self.max_iterations <= _PATIENCE:
                 return first
+        elif min(cost.shape) >= TILED_FROM and self.budget.streaming:
+            # hours in tiles, only to find that the plan is too large: said before it starts
+            pairs = forecast_pairs(cost, a.to(cost.device), b.to(cost.device), self.epsilon)
+            self.budget.check_plan(pairs, self.epsilon)
         second = self._sharp_cross(cost, a, b, dense=first is not None)  # step 3
         if second is None:
             second = self._annealed(cost, a, b, term)  # step 4
@@ -211,11 +217,7 @@ class Coupler:
         goal, memory = _TILED_GOAL * self.tolerance, self.budget.kept_bytes
         kernel = tiled_kernel(cost, self.epsilon, f, g)
         tiled = TiledSelf(kernel, a, f, term) if cost.symmetric else TiledCross(kernel, a, b, g)
-        rough = None
-        # of a cloud with itself the costs near the diagonal count most, which axes alone get wrong
-        if not cost.symmetric and cost.x.shape[1] >= 4 * _ROUGH_AXES:
-            rough = tiled_kernel(cost.projected(_ROUGH_AXES), self.epsilon, f, g)
-        solved = tiled.solve(goal, limit, memory, self.progress, rough)
+        solved = tiled.solve(goal, limit, memory, self.progress)
         return None if solved is None else self._certify(*solved, cost, a, b, "smooth")
 
     def _newton(

@@ -8,6 +8,7 @@ can carry mass.
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ from otadtk.distances.costs.rounding import UNIT
 from otadtk.distances.costs.squared import row_tiles
 from otadtk.distances.transport.certificate.plan import Progress
 from otadtk.distances.transport.dense.smooth import solve_self
-from otadtk.distances.transport.sparse.annealing import coarse_potentials
+from otadtk.distances.transport.sparse.annealing import anneal, coarse_potentials, weighted_sample
 from otadtk.distances.transport.sparse.columns import transport_by_columns
 from otadtk.distances.transport.sparse.newton import SparseDual, SparsePlan
 from otadtk.distances.transport.sparse.support import Support, near_pairs
@@ -41,6 +42,8 @@ _FIRST_REACH = 6.0
 _FIRST_PAIRS = 40
 """Pairs a row on which it is solved first, about: where the potentials are still off, far more are
 within reach than those that matter."""
+_FORECAST = (500, 2000)
+"""Points of each cloud in the samples that the size of a plan is forecast from."""
 _CHECKS = 8
 _DENSEST = 0.1
 _FEW = 400_000
@@ -177,6 +180,28 @@ class _SparseKernel:
     def apply(self, v: Tensor) -> Tensor:
         """K v."""
         return torch.from_numpy(self._matrix @ v.numpy())
+
+
+def forecast_pairs(cost: Cost, a: Tensor, b: Tensor, epsilon: float) -> float:
+    """How many pairs the plan between the whole clouds will have, about, from two samples.
+
+    Among more points a pair has more rivals: the part of all pairs that carry mass falls as a power of
+    their number.
+    """
+    parts = []
+    for count in _FORECAST:
+        rows, columns = weighted_sample(a, count), weighted_sample(b, count)
+        tile = cost.restricted(rows, columns).tile(slice(0, len(rows)))
+        f, g = anneal(tile, a[rows] / a[rows].sum(), b[columns] / b[columns].sum(), epsilon)
+        tile -= f[:, None].to(tile.dtype)
+        tile -= g.to(tile.dtype)
+        parts.append(max(int((tile < _REACH * epsilon).sum()), 1) / tile.numel())
+    n, m = cost.shape
+    rate = math.log(parts[1] / parts[0]) / math.log(_FORECAST[1] / _FORECAST[0])
+    power = min(0.0, max(-1.0, rate))
+    larger = max(1.0, math.sqrt(n * m) / _FORECAST[1])
+    # and some pairs of each row and column belong to the simplex, whether they carry mass or not
+    return float(parts[1] * larger**power * n * m + _PAIRS_A_ROW * (n + m))
 
 
 def starting_pairs(panels: Panels, f: Tensor, g: Tensor) -> Support:
