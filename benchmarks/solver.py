@@ -42,7 +42,8 @@ class Bench:
     def __init__(self, options: argparse.Namespace, scratch: Path) -> None:
         self.options, self.scratch = options, scratch
         self.embeddings = load_embeddings(options.data)
-        self.environments = peers.build(options.peers)
+        alone = set(options.only.split(",")) <= ALONE
+        self.environments = options.peers if alone else peers.build(options.peers)
         self.rows: list[tuple[str, ...]] = []
         self.curves: dict[str, list[tuple[float, float]]] = {}
 
@@ -229,12 +230,21 @@ TILED = (
 
 def streaming(bench: Bench) -> None:
     for problem in TILED:
+        if bench.options.tiled and f"{problem.regime}-{problem.n}" not in bench.options.tiled:
+            continue
         answer = bench.run(
             "ours", bench.problem(problem.n, problem.dimension, problem.regime),
             threads=problem.threads, clock=problem.clock, max_memory=problem.memory,
         )  # fmt: skip
         if answer:
             tiled_row(bench, problem, answer)
+
+
+def merged(kept: list[list[str]], new: list[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """The rows of the table in its order, new ones instead of kept ones."""
+    rows = {tuple(row[:3]): tuple(row) for row in [*kept, *new]}
+    order = [(problem.regime, f"{problem.n:,}", str(problem.dimension)) for problem in TILED]
+    return [rows[key] for key in order if key in rows]
 
 
 def tiled_row(bench: Bench, problem: Tiled, answer: dict) -> None:
@@ -311,6 +321,9 @@ def main() -> None:
     parser.add_argument("--turns", type=int, default=3)
     parser.add_argument("--timeout", type=float, default=3600)
     parser.add_argument("--only", default=",".join(PARTS))
+    parser.add_argument(
+        "--tiled", default="", help="rows of the part streaming, as middle-50000,…; others are kept"
+    )
     options = parser.parse_args()
     options.output.parent.mkdir(parents=True, exist_ok=True)
     kept = options.output.with_suffix(".json")
@@ -321,6 +334,8 @@ def main() -> None:
             PARTS[part](bench)
             found = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}
             found["settings"] = settings(bench)
+            if part == "streaming" and options.tiled:
+                bench.rows = merged(found.get(part, {}).get("rows", []), bench.rows)
             found[part] = {"day": date.today().isoformat(), "rows": bench.rows}
             if bench.curves:
                 found[part]["curves"] = bench.curves
@@ -338,6 +353,10 @@ PARTS = {
     "kernel": kernel,
     "offset": large_offset,
 }
+
+
+ALONE = {"gap", "growth", "streaming"}
+"""Parts in which no peer takes part."""
 
 
 def settings(bench: Bench) -> dict[str, object]:

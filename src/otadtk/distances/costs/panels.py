@@ -6,11 +6,14 @@ enough memory every panel is computed once, with little it is computed anew in e
 
 from __future__ import annotations
 
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from otadtk.distances.costs.protocol import Cost
@@ -18,11 +21,46 @@ from otadtk.distances.costs.squared import panel_tiles
 
 _BLOCK_COLUMNS = 1024
 """Columns of a panel that are computed at a time: with its points a block stays in cache."""
+_PLAIN_COLUMNS = 8192
+"""Columns up to which a panel is one block, if nothing but a product and its exponential is computed."""
 _PIECE_ELEMENTS = 1 << 18
 """Entries of a piece: two passes over 1 MB, which fits the second-level cache, cost little."""
 
 Change = Callable[[slice, slice, Tensor], None]
 """Changes the entries of some rows and columns in place."""
+
+Tile = Callable[[slice, int, "int | None", "Tensor | None"], Tensor]
+"""Makes the entries of some rows from the first to the last column, in a flat buffer if one is given."""
+
+
+class Workspace:
+    """Memory for the panels of one problem after the other.
+
+    Fresh pages are slow: to write a matrix of 2,000 × 2,000 there first takes a third as long as the
+    product that it comes from.
+    """
+
+    def __init__(self) -> None:
+        self._memory: NDArray[np.uint8] | None = None
+        self._lent: weakref.ref[NDArray[np.uint8]] | None = None
+
+    def take(self, size: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+        """Room for so many numbers; what was taken before, if nobody has it any more."""
+        if device.type != "cpu":
+            return torch.empty(size, dtype=dtype, device=device)
+        count = size * torch.empty((), dtype=dtype).element_size()
+        if self._lent is not None and self._lent() is not None:
+            return torch.from_numpy(np.empty(count, dtype=np.uint8)).view(dtype)
+        if self._memory is None or len(self._memory) < count:
+            self._memory = None  # before the next one takes its place
+            self._memory = np.empty(count, dtype=np.uint8)
+        part = self._memory[:count]
+        self._lent = weakref.ref(part)  # tensors hold the array that they are made of
+        return torch.from_numpy(part).view(dtype)
+
+    def clear(self) -> None:
+        """Gives the memory back."""
+        self._memory = None
 
 
 class Panels:
@@ -38,11 +76,16 @@ class Panels:
         tiles: Sequence[slice] | None = None,
         *,
         upper: bool = False,
+        tile: Tile | None = None,
+        workspace: Workspace | None = None,
     ) -> None:
-        self.cost = cost
+        """Of the costs, or of what ``tile`` makes instead; kept in a ``workspace`` if there is one."""
+        self.cost, self._tile, self._plain = cost, tile or cost.tile, tile is not None
+        self._workspace = workspace or Workspace()
         self.tiles = panel_tiles(*cost.shape) if tiles is None else tiles
         self._upper = upper
         self._kept: list[Tensor] = []
+        self._room: Tensor | None = None
         self._fitting = self._count_fitting(memory)
         self._changes: list[Change] = []
 
@@ -64,7 +107,7 @@ class Panels:
 
     def release(self) -> None:
         """Free the kept panels; later passes compute them anew."""
-        self._kept, self._fitting = [], 0
+        self._kept, self._fitting, self._room = [], 0, None
 
     def read(self, *, keep: bool = True) -> Iterator[tuple[slice, Tensor]]:
         """(rows, panel), to be read only, and before the next one comes.
@@ -79,9 +122,20 @@ class Panels:
         fitting = self._fitting if keep else len(self._kept)
         for index, rows in enumerate(self.tiles[:fitting]):
             if index == len(self._kept):
-                self._kept.append(self._compute(rows, None))
+                self._kept.append(self._compute(rows, self._place(index)))
             yield rows, self._kept[index]
         yield from self._computed(self.tiles[fitting:])
+
+    def _place(self, index: int) -> Tensor:
+        """Memory for a panel that is kept: all of them lie in one piece."""
+        sizes = [
+            (rows.stop - rows.start) * (self.cost.shape[1] - self._first(rows))
+            for rows in self.tiles[: self._fitting]
+        ]
+        if self._room is None:
+            self._room = self._workspace.take(sum(sizes), self.cost.dtype, self.cost.device)
+        start = sum(sizes[:index])
+        return self._room[start : start + sizes[index]]
 
     def _computed(self, tiles: Sequence[slice]) -> Iterator[tuple[slice, Tensor]]:
         """(rows, panel), computed anew on as many threads as torch would use for one of them.
@@ -141,7 +195,8 @@ class Panels:
     def _compute(self, rows: slice, buffer: Tensor | None) -> Tensor:
         """A panel, in a buffer if one is given; block by block, as all of it is too large for the cache."""
         first, last = self._first(rows), self.cost.shape[1]
-        if last - first <= 2 * _BLOCK_COLUMNS:
+        plain = self._plain and last - first <= _PLAIN_COLUMNS
+        if plain or last - first <= 2 * _BLOCK_COLUMNS:
             return self._block(rows, slice(first, last), buffer)
         height = rows.stop - rows.start
         buffer = self.cost.tile_buffer([rows]) if buffer is None else buffer
@@ -154,7 +209,7 @@ class Panels:
         return panel
 
     def _block(self, rows: slice, columns: slice, buffer: Tensor | None) -> Tensor:
-        block = self.cost.tile(rows, columns.start, columns.stop, buffer=buffer)
+        block = self._tile(rows, columns.start, columns.stop, buffer)
         for change in self._changes:
             change(rows, columns, block)
         return block

@@ -9,6 +9,7 @@ from typing import Any, TypeVar, final
 
 from torch import Tensor
 
+from otadtk.distances.costs.panels import Workspace
 from otadtk.distances.costs.protocol import Cost
 from otadtk.distances.costs.squared import SquaredCost
 from otadtk.distances.distributed.gibbs import DistributedKernel
@@ -35,11 +36,14 @@ class EngineBackend(Backend):
         potentials: Potentials | None,
         *,
         streaming: bool,
+        workspace: Workspace | None = None,
     ) -> GibbsKernel:
         """A kernel on the workers if it streams, else one of panels here."""
         if streaming and isinstance(cost, SquaredCost) and cost.device.type == "cpu":
             return DistributedKernel(self.engine, cost, epsilon, memory, potentials)
-        return HERE.kernel(cost, epsilon, memory, potentials, streaming=streaming)
+        return HERE.kernel(
+            cost, epsilon, memory, potentials, streaming=streaming, workspace=workspace
+        )
 
     def batches(
         self, solve: Callable[[Any, Any, T], R], x: Tensor, y: Tensor, drawn: Sequence[T]

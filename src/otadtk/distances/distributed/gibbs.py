@@ -79,17 +79,16 @@ class DistributedKernel(GibbsKernel):
         memory: int,
         potentials: Potentials | None = None,
     ) -> None:
-        super().__init__(cost, epsilon)
+        super().__init__(cost, epsilon, None if cost.symmetric else potentials)
         self._engine = engine
         self._blocks = blocks_of(cost, engine.workers)
         self._shared = engine.share(_Rows(cost.arrays(), epsilon, memory))
-        if potentials is None and not self.symmetric:
+        if potentials is None and not self.symmetric and self.near is None:
             parts = self._map(partial(_absorbing, self._shared))
             potentials = (
                 torch.cat([f for f, _ in parts]),
                 torch.stack([g for _, g in parts]).amin(0),
             )
-        if potentials is not None:
             self.f, self.g = potentials
         self._potentials = potentials
 

@@ -12,6 +12,7 @@ from typing import Any, TypeVar, final
 
 from torch import Tensor
 
+from otadtk.distances.costs.panels import Workspace
 from otadtk.distances.costs.protocol import Cost
 from otadtk.distances.transport.dense.gibbs import GibbsKernel, PanelKernel, Potentials
 
@@ -31,8 +32,12 @@ class Backend(ABC):
         potentials: Potentials | None,
         *,
         streaming: bool,
+        workspace: Workspace | None = None,
     ) -> GibbsKernel:
-        """The Gibbs kernel of a cost; ``streaming`` says that its panels do not fit ``memory``."""
+        """The Gibbs kernel of a cost; ``streaming`` says that its panels do not fit ``memory``.
+
+        What is kept in this process may be kept in the ``workspace``.
+        """
 
     @abstractmethod
     def batches(
@@ -53,9 +58,10 @@ class _Here(Backend):
         potentials: Potentials | None,
         *,
         streaming: bool,
+        workspace: Workspace | None = None,
     ) -> GibbsKernel:
         """A kernel of panels in this process."""
-        return PanelKernel(cost, epsilon, memory, potentials=potentials)
+        return PanelKernel(cost, epsilon, memory, potentials=potentials, workspace=workspace)
 
     def batches(
         self, solve: Callable[[Any, Any, T], R], x: Tensor, y: Tensor, drawn: Sequence[T]

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import torch
 
 from otadtk.distances.costs.squared import LEAST_ROWS, TILE_ELEMENTS
+from otadtk.errors import UsageError
 
 DEFAULT_MEMORY = 1_820_000_000
 """Bytes above the inputs where the caller names none: N = 20,000 fits in float32, and beyond it
@@ -18,6 +19,12 @@ streaming costs little more."""
 
 _SPARSE_BYTES_A_POINT = 14_000
 """What a sharp plan takes beside the costs: some sixty pairs a point, in indices and copies."""
+
+
+_PAIR_BYTES = 150
+"""Of a pair of a sparse plan, with all copies that a Newton step makes."""
+_HOPELESS, _ALWAYS = 4.0, 2_000_000_000
+"""Multiple of the allowed memory from which a plan is refused; and bytes that are always tried."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +41,23 @@ class MemoryBudget:
     """The expected peak above the inputs."""
     streaming: bool
     """Whether not all entries can be kept."""
+    limit_bytes: int
+    """What the caller allows above the inputs."""
+
+    def check_plan(self, pairs: float, epsilon: float) -> None:
+        """A UsageError if a sparse plan of so many pairs, as forecast, is far too large.
+
+        The forecast is good to a factor of two or so; a plan may take more than what is allowed, rather
+        than not be found.
+        """
+        needed = _PAIR_BYTES * pairs
+        if needed > max(_HOPELESS * self.limit_bytes, _ALWAYS):
+            raise UsageError(
+                f"the plan at epsilon = {epsilon:.3g} would take about {needed / 1e9:.1f} GB (some "
+                f"{pairs / 1e6:.0f} million pairs), and {self.limit_bytes / 1e9:.1f} GB are allowed; "
+                f"take a larger epsilon (--epsilon 3 --epsilon-scale median_cost), fewer clips, or "
+                f"--coupling minibatch."
+            )
 
 
 def memory_budget(n: int, m: int, d: int, item: int, max_memory: int | None) -> MemoryBudget:
@@ -48,7 +72,7 @@ def memory_budget(n: int, m: int, d: int, item: int, max_memory: int | None) -> 
     kept = max(0, min(wanted, room))
     sharp = max(0, min(wanted, room - _SPARSE_BYTES_A_POINT * (n + m)))
     wide = max(0, min(8 * n * m, room - points))
-    return MemoryBudget(kept, sharp, wide, points + scratch + kept, kept < wanted)
+    return MemoryBudget(kept, sharp, wide, points + scratch + kept, kept < wanted, limit)
 
 
 @dataclass(frozen=True)
@@ -66,8 +90,9 @@ def forecast(n: int, m: int, d: int, *, max_memory: int | None = None) -> Foreca
     A dense run computes every cost once and reads the kernel some fifty times; a streaming run
     computes the costs anew in every sweep, six times or so, of which the last takes longer.
     """
-    rows, columns = min(n, 256), min(m, 2048)
-    left, right = torch.rand(rows, d), torch.rand(d, columns)
+    rows, columns = min(n, 256), min(m, 1024)
+    # products below 1: where exp overflows it takes many times as long
+    left, right = torch.rand(rows, d).div_(d), torch.rand(d, columns)
     torch.exp(left @ right)
     started = time.process_time()  # of this process: others may use the machine just now
     for _ in range(3):

@@ -6,29 +6,31 @@ import torch
 from torch import Tensor
 
 from otadtk.distances.costs.duplicates import MergedCloud
-from otadtk.distances.costs.panels import Panels
+from otadtk.distances.costs.panels import Panels, Workspace
 from otadtk.distances.costs.protocol import Cost
 from otadtk.distances.costs.squared import SquaredCost
 from otadtk.distances.transport.backend import HERE, Backend
 from otadtk.distances.transport.certificate.certify import certify
 from otadtk.distances.transport.certificate.plan import Plan, Progress
 from otadtk.distances.transport.dense.batched import LARGEST, small_potentials
-from otadtk.distances.transport.dense.gibbs import GibbsKernel, PanelKernel, Potentials
+from otadtk.distances.transport.dense.gibbs import GibbsKernel, Potentials
 from otadtk.distances.transport.dense.smooth import KernelPlan, solve_cross, solve_self
-from otadtk.distances.transport.dense.tiled import TiledCross, TiledSelf, start
+from otadtk.distances.transport.dense.tiled import TiledCross, TiledSelf, start, tiled_kernel
 from otadtk.distances.transport.memory import MemoryBudget
 from otadtk.distances.transport.regime import choose_cross, choose_self, self_reach
 from otadtk.distances.transport.result import Coupling
 from otadtk.distances.transport.sparse.annealing import coarse_potentials
-from otadtk.distances.transport.sparse.sharp import solve_sharp_cross, solve_sharp_self
+from otadtk.distances.transport.sparse.sharp import (
+    forecast_pairs,
+    solve_sharp_cross,
+    solve_sharp_self,
+)
 
 # Why each has its value, and what it trades: docs/understand/solver.md.
 _ROUNDED = 1e-6
 """Step 1a: rounding of the costs in units of ε, up to which they need not come from differences."""
 TILED_FROM, _TILED_GOAL = 2000, 2e-4
 """Step 2d: points a side, and marginal error (L1) in units of the tolerance to end with."""
-_ROUGH_AXES = 128
-"""Step 2d: principal axes of the first sweep, if the points have four times as many dimensions."""
 _PATIENCE = 200
 """Step 2: sweeps of a smooth problem after which step 3 is tried."""
 _ABSORPTIONS, _CLIPPED = 12, 1e-9
@@ -59,7 +61,7 @@ class Coupler:
 
         The ``backend`` makes the Gibbs kernels.
         """
-        self.backend = backend
+        self.backend, self._workspace = backend, Workspace()
         self.epsilon, self.tolerance = epsilon, tolerance
         self.tight = tight
         self.max_iterations, self.budget = max_iterations, budget
@@ -101,6 +103,10 @@ class Coupler:
             first = self._smooth(cost, a, b, term, min(_PATIENCE, self.max_iterations))
             if first.converged or self.max_iterations <= _PATIENCE:
                 return first
+        elif min(cost.shape) >= TILED_FROM and self.budget.streaming:
+            # hours in tiles, only to find that the plan is too large: said before it starts
+            pairs = forecast_pairs(cost, a.to(cost.device), b.to(cost.device), self.epsilon)
+            self.budget.check_plan(pairs, self.epsilon)
         second = self._sharp_cross(cost, a, b, dense=first is not None)  # step 3
         if second is None:
             second = self._annealed(cost, a, b, term)  # step 4
@@ -125,6 +131,7 @@ class Coupler:
 
     def _sharp_cross(self, cost: Cost, a: Tensor, b: Tensor, *, dense: bool) -> Coupling | None:
         """Step 3; ``None`` if the plan is not sparse."""
+        self._workspace.clear()  # which has other panels
         wide = cost.wide
         a_, b_ = a.to(cost.device, wide), b.to(cost.device, wide)
         solved = solve_sharp_cross(
@@ -135,6 +142,7 @@ class Coupler:
 
     def _sharp_self(self, cost: Cost, a: Tensor, reach: float, term: str) -> Coupling:
         """Step 6a."""
+        self._workspace.clear()  # which has other panels
         a_ = a.to(cost.device, cost.wide)
         plan, sweeps = solve_sharp_self(
             cost, a_, self.epsilon, reach, self.max_iterations, term, self.progress, self._aim
@@ -143,6 +151,7 @@ class Coupler:
 
     def _annealed(self, cost: Cost, a: Tensor, b: Tensor, term: str) -> Coupling:
         """Step 4, in float64: the potentials of far points are thousands of ε away."""
+        self._workspace.clear()  # which has other panels
         cost, wide = cost.widened(), cost.wide
         panels = Panels(cost, self.budget.kept_bytes)
         f, g = coarse_potentials(
@@ -170,7 +179,8 @@ class Coupler:
         for attempt in range(1, _ABSORPTIONS + 1):
             kernel = self._kernel(cost, potentials, self.budget.kept_bytes)
             if cost.symmetric:
-                solved = solve_self(kernel, a_, self._aim, limit, term, self.progress)
+                start = None if kernel.near is None else 0.5 * a_.log() - kernel.f / self.epsilon
+                solved = solve_self(kernel, a_, self._aim, limit, term, self.progress, start)
             else:
                 solved = solve_cross(kernel, a_, b_, self._aim, limit, self.progress)
             u, v, sweeps = solved
@@ -205,13 +215,9 @@ class Coupler:
         """Step 2d: few sweeps, by Newton steps on a sparse stand-in for the plan."""
         f, g = start(cost, a, b, self.epsilon)
         goal, memory = _TILED_GOAL * self.tolerance, self.budget.kept_bytes
-        kernel = PanelKernel(cost, self.epsilon, 0, potentials=(f, g))
-        tiled = TiledSelf(kernel, a, f, term) if cost.symmetric else TiledCross(kernel, a, b)
-        rough = None
-        # of a cloud with itself the costs near the diagonal count most, which axes alone get wrong
-        if not cost.symmetric and cost.x.shape[1] >= 4 * _ROUGH_AXES:
-            rough = PanelKernel(cost.projected(_ROUGH_AXES), self.epsilon, 0, potentials=(f, g))
-        solved = tiled.solve(goal, limit, memory, self.progress, rough)
+        kernel = tiled_kernel(cost, self.epsilon, f, g)
+        tiled = TiledSelf(kernel, a, f, term) if cost.symmetric else TiledCross(kernel, a, b, g)
+        solved = tiled.solve(goal, limit, memory, self.progress)
         return None if solved is None else self._certify(*solved, cost, a, b, "smooth")
 
     def _newton(
@@ -221,6 +227,7 @@ class Coupler:
 
         In float64, but for costs of a pool, which are no more exact in it.
         """
+        self._workspace.clear()
         cost = cost.widened()
         wide = cost.wide
         a_, b_ = a.to(cost.device, wide), b.to(cost.device, wide)
@@ -254,8 +261,9 @@ class Coupler:
             f, g = (side.to(cost.dtype).to(cost.wide) for side in potentials)
             potentials = f, g
         return self.backend.kernel(
-            cost, self.epsilon, memory, potentials, streaming=self.budget.streaming
-        )
+            cost, self.epsilon, memory, potentials, streaming=self.budget.streaming,
+            workspace=self._workspace,
+        )  # fmt: skip
 
     @property
     def _aim(self) -> float:

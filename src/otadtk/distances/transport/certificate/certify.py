@@ -74,7 +74,8 @@ def certify(
         correct and cost.symmetric
     ):  # missing mass travels at the mean cost, far above the value of a self term
         level = max(abs(float(a @ plan.f + b @ plan.g)), epsilon)
-        goal *= level / max(level, cost.mean(torch.from_numpy(a), torch.from_numpy(b)))
+        weights = torch.from_numpy(a)
+        goal *= level / max(level, cost.mean(weights, weights))
     scaled = _corrected(plan, a, b, cost.symmetric, goal) if correct else None
     if scaled is not None:
         primal = min(primal, _feasible_value(plan, scaled, a, b, cost, epsilon))

@@ -17,7 +17,7 @@ class Anderson:
     def __init__(self, depth: int = 6, forgive: float = 4.0) -> None:
         self.depth, self.forgive = depth, forgive
         self._history: Tensor | None = None
-        """(2, size, steps): points and residuals of the last steps, oldest first."""
+        """(2, steps, size): points and residuals of the last steps, oldest first."""
         self._best = float("inf")
 
     def step(self, point: Tensor, residual: Tensor) -> Tensor:
@@ -27,18 +27,18 @@ class Anderson:
             self._history = None
         self._best = min(self._best, size)
         # both in one tensor: small problems spend their time in the overhead of calls
-        latest = torch.stack([point, residual])[:, :, None]
+        latest = torch.stack([point, residual])[:, None]
         if self._history is None:
             self._history = latest
             return point + residual
         moves, changes = latest - self._history
-        self._history = torch.cat([self._history, latest], dim=2)[:, :, -self.depth :]
-        normal = changes.T @ changes
+        self._history = torch.cat([self._history[:, 1 - self.depth :], latest], dim=1)
+        normal = changes @ changes.T
         scale = normal.diagonal().clamp(min=torch.finfo(normal.dtype).tiny).rsqrt()
         normal = normal * scale[:, None] * scale
         normal.diagonal().add_(1e-10)  # nearly parallel residuals: do not extrapolate along them
-        gamma = scale * torch.linalg.solve_ex(normal, scale * (changes.T @ residual))[0]
-        mixed: Tensor = point + residual - (moves + changes) @ gamma
+        gamma = scale * torch.linalg.solve_ex(normal, scale * (changes @ residual))[0]
+        mixed: Tensor = point + residual - gamma @ (moves + changes)
         return mixed
 
 

@@ -15,15 +15,22 @@ from typing import final
 import torch
 from torch import Tensor
 
-from otadtk.distances.costs.panels import Panels
+from otadtk.distances.costs.panels import Panels, Workspace
 from otadtk.distances.costs.protocol import Cost
-from otadtk.distances.costs.squared import LEAST_ROWS, TILE_ELEMENTS, row_tiles
+from otadtk.distances.costs.squared import (
+    LEAST_ROWS,
+    TILE_ELEMENTS,
+    SquaredCost,
+    row_tiles,
+)
 from otadtk.distances.transport.dense.products import PlanProducts, plan_products, wide_product
 
 EXPONENT_FLOOR = -80.0
 """exp is ten times slower on arguments whose result is denormal; e^−80 is nothing either."""
 _DOUBLE_FLOOR = -600.0
 _SMALLEST_PANEL = 1 << 17
+NEAR = 30.0
+"""2 |⟨x, y⟩|/ε up to which exp of it is as good as exp(−C/ε): both scalings stay below e^60."""
 _LARGEST = 2.0**100
 """Entries of a vector from which on a product in float32 might overflow."""
 
@@ -42,13 +49,23 @@ class GibbsKernel(ABC):
     streaming = True
     """Whether some panels are computed anew in every pass."""
 
-    def __init__(self, cost: Cost, epsilon: float) -> None:
+    near: SquaredCost | None
+    """The cost, if K is exp(2⟨x, y⟩/ε): f and g are squared norms, and nothing can underflow."""
+
+    def __init__(self, cost: Cost, epsilon: float, potentials: Potentials | None) -> None:
+        """Where all points are near each other, ``potentials`` are not needed, and not absorbed."""
         self.floor = EXPONENT_FLOOR if cost.dtype == torch.float32 else _DOUBLE_FLOOR
         self.cost, self.epsilon, self.symmetric = cost, epsilon, cost.symmetric
         self.wide = cost.wide
         n, m = cost.shape
-        self.f = torch.zeros(n, dtype=self.wide, device=cost.device)
-        self.g = torch.zeros(m, dtype=self.wide, device=cost.device)
+        self.near = None
+        if potentials is not None:
+            self.f, self.g = potentials
+        elif isinstance(cost, SquaredCost) and 2.0 * cost.largest_product() <= NEAR * epsilon:
+            self.near, self.f, self.g = cost, cost.x_squared, cost.y_squared
+        else:
+            self.f = torch.zeros(n, dtype=self.wide, device=cost.device)
+            self.g = torch.zeros(m, dtype=self.wide, device=cost.device)
 
     @abstractmethod
     def apply(self, v: Tensor) -> Tensor:
@@ -85,6 +102,8 @@ class GibbsKernel(ABC):
     @final
     def clipped_mass(self, u: Tensor, v: Tensor) -> float:
         """Mass that T has where K was raised to the floor: it should be nothing."""
+        if self.near is not None:
+            return 0.0
         most = float(u.sum() * v.sum()) * math.exp(self.floor)
         if self.symmetric:  # T_ij ≤ sqrt(a_i a_j) K_ij, whatever u and v
             return len(u) * math.exp(self.floor)
@@ -120,16 +139,21 @@ class PanelKernel(GibbsKernel):
         tile_elements: int = TILE_ELEMENTS,
         potentials: Potentials | None = None,
         tiles: Sequence[slice] | None = None,
+        workspace: Workspace | None = None,
     ) -> None:
-        super().__init__(cost, epsilon)
+        super().__init__(cost, epsilon, None if cost.symmetric else potentials)
         tiles = kernel_tiles(cost, tile_elements) if tiles is None else tiles
-        self._panels = Panels(cost, memory, tiles, upper=self.symmetric)
+        products = None if self.near is None else partial(self.near.products, 2.0 / epsilon)
+        self._panels = Panels(
+            cost, memory, tiles, upper=self.symmetric, tile=products, workspace=workspace
+        )
         self.streaming = self._panels.streaming
+        if products is not None:
+            self._panels.change(_exponential)
+            return
         if not self.symmetric:  # with itself: min_j C_ij = C_ii = 0, nothing to absorb
             if potentials is None:
                 self._absorb()
-            else:
-                self.f, self.g = potentials
             self._panels.change(partial(_reduce, self.f, self.g))
         self._panels.change(partial(_exponentiate, -1.0 / epsilon, self.floor))
 
@@ -168,34 +192,36 @@ class PanelKernel(GibbsKernel):
         """Kᵀ diag(weights) K v."""
         if self.symmetric:
             return self.apply(weights * self.apply(v))
-        narrow, total = v.to(self.cost.dtype), None
+        narrow, total = v.to(self.cost.dtype), torch.zeros_like(v)
         for rows, panel in self.panels():
             scaled = weights[rows] * wide_product(panel, narrow, self.wide)
             # weights of a far point reach 1e70, which only float64 holds
             fits = float(scaled.abs().max()) < _LARGEST
             dtype = self.cost.dtype if fits else self.wide
-            total = self._added(total, panel.to(dtype).T @ scaled.to(dtype))
-        assert total is not None  # there are panels
+            total += scaled.to(dtype) @ panel.to(dtype)
         return total
 
     def sweep(self, a: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
         """(u of the panels' rows, Kᵀ u) with u = a / (K v), in one pass over the panels."""
         narrow = v.to(self.cost.dtype)
         parts: list[Tensor] = []
-        total: Tensor | None = None
+        total = torch.zeros_like(v)
         for rows, panel in self.panels():
             u = a[rows] / wide_product(panel, narrow, self.wide)
-            total = self._added(total, panel.T @ u.to(self.cost.dtype))
+            total += u.to(self.cost.dtype) @ panel
             parts.append(u)
-        assert total is not None  # there are panels
         return _joined(parts), total
 
     def products(self, u: Tensor | None, v: Tensor, beta: Tensor, a: Tensor) -> PlanProducts:
         """What the sums over T are made of."""
-        potentials, narrow = (self.f, self.g), self.cost.dtype
+        both, shift = (self.f, self.g), None
+        if self.near is not None:
+            shift = self.f / self.epsilon, self.g / self.epsilon
+        absorbed = None if self.near is not None or self.symmetric else both
         return plan_products(
-            self.panels(), u, v, potentials, beta, a, narrow, symmetric=self.symmetric
-        )
+            self.panels(), u, v, absorbed, shift, beta, a, self.cost.dtype,
+            symmetric=self.symmetric,
+        )  # fmt: skip
 
     def column_squares(self, weights: Tensor) -> Tensor:
         """Σ_i K_ij² w_i."""
@@ -247,6 +273,11 @@ def _reduce(f: Tensor, g: Tensor, rows: slice, columns: slice, panel: Tensor) ->
 def _exponentiate(scale: float, floor: float, _: slice, __: slice, reduced: Tensor) -> None:
     """exp(−(C − f ⊕ g)/ε) for scale = −1/ε, in place."""
     reduced.mul_(scale).clamp_(floor, -floor).exp_()
+
+
+def _exponential(_: slice, __: slice, exponents: Tensor) -> None:
+    """exp, in place."""
+    exponents.exp_()
 
 
 def _joined(parts: list[Tensor]) -> Tensor:

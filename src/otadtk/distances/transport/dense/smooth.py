@@ -40,7 +40,9 @@ def solve_cross(
 ) -> tuple[Tensor, Tensor, int]:
     """(u, v, sweeps) with diag(u) K diag(v) of marginals a exactly and b to the tolerance (L1)."""
     mixing, log_b = Anderson(), b.log()
-    log_v, level = log_b, (log_b * b).sum()
+    # from the absorbed potentials, or from none
+    log_v = log_b if kernel.near is None else log_b - kernel.g / kernel.epsilon
+    level = (log_v * b).sum()
     best_error, stalled, plain = float("inf"), 0, log_v
     for sweep in range(1, limit + 1):
         v = log_v.exp()
@@ -79,13 +81,15 @@ def solve_self(
     limit: int,
     name: str,
     progress: Progress,
+    start: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, int]:
-    """(s, s, sweeps) with diag(s) K diag(s) of marginals a; the kernel is positive definite.
+    """(s, s, sweeps) with diag(s) K diag(s) of marginals a, from log s = ``start`` or ½ log a.
 
+    The kernel is positive definite.
     The averaged update log s ← ½ (log s + log a − log K s) contracts by ½ at least, whatever ε.
     """
     mixing, log_a = Anderson(), a.log()
-    log_s = 0.5 * log_a
+    log_s = 0.5 * log_a if start is None else start
     best_error, stalled = float("inf"), 0
     for sweep in range(1, limit + 1):
         s = log_s.exp()
@@ -115,16 +119,19 @@ class KernelPlan(Plan):
     ) -> None:
         """Without u it is a / (K v): the rows are right. ``clipped`` is the kernel's, if known."""
         self._kernel, self.v, self.costly = kernel, v, kernel.streaming
-        epsilon, beta = kernel.epsilon, (v / b).log()
+        epsilon, logarithm = kernel.epsilon, (v / b).log()
+        beta = logarithm if kernel.near is None else logarithm + kernel.g / epsilon
         found = kernel.products(u, v, beta, a)
         self.u = u = a / found.rows if u is None else u
         self._clipped = kernel.clipped_mass(u, v) if clipped is None else clipped
         # T = a b exp((f + g − C)/ε)
         self.f = _numpy(kernel.f + epsilon * (u / a).log())
-        self.g = _numpy(kernel.g + epsilon * beta)
+        self.g = _numpy(kernel.g + epsilon * logarithm)
         self.precision = sum_rounding(min(max(kernel.cost.shape), TERMS), kernel.cost.dtype)
         unit = UNIT[kernel.cost.dtype]
-        rounding = kernel.cost.rounding().reduced(_numpy(kernel.f), _numpy(kernel.g), unit)
+        rounding = kernel.cost.rounding()
+        if kernel.near is None:
+            rounding = rounding.reduced(_numpy(kernel.f), _numpy(kernel.g), unit)
         self.rounding = Rounding(rounding.rows + 4.0 * unit * epsilon, rounding.columns)  # of exp
         self.sums = self._verified_sums(found, beta)
 
@@ -183,6 +190,8 @@ class KernelPlan(Plan):
         """
         kernel, u, v, epsilon = self._kernel, self.u, self.v, self._kernel.epsilon
         f0, g0 = kernel.f, kernel.g
+        if kernel.near is not None:  # there k is −C/ε already
+            f0, g0 = torch.zeros_like(f0), torch.zeros_like(g0)
         alpha = (torch.from_numpy(self.f).to(u) - f0) / epsilon
         self._columns_left = _numpy(v * found.columns_left)
         rows, columns = u * found.rows, v * found.columns

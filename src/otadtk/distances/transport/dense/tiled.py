@@ -16,11 +16,12 @@ import torch
 from torch import Tensor
 
 from otadtk.distances.costs.protocol import Cost
+from otadtk.distances.costs.squared import SquaredCost
 from otadtk.distances.transport.certificate.plan import Progress, no_progress
 from otadtk.distances.transport.dense.anderson import Anderson
-from otadtk.distances.transport.dense.gibbs import PanelKernel, Potentials
+from otadtk.distances.transport.dense.gibbs import EXPONENT_FLOOR, NEAR, PanelKernel, Potentials
 from otadtk.distances.transport.dense.products import wide_product
-from otadtk.distances.transport.dense.smooth import KernelPlan, solve_cross
+from otadtk.distances.transport.dense.smooth import KernelPlan, solve_cross, solve_self
 from otadtk.distances.transport.dense.surrogate import Sampler, Surrogate
 from otadtk.distances.transport.sparse.annealing import soft_minimum, weighted_sample
 
@@ -47,6 +48,9 @@ def start(cost: Cost, a: Tensor, b: Tensor, epsilon: float) -> Potentials:
     rows, columns = (
         weighted_sample(side, min(SAMPLE, max(_FEWEST, len(side) // 4))) for side in (a, b)
     )
+    if cost.symmetric:
+        extended = _self_start(cost, rows, a, epsilon)
+        return extended, extended
     weights_a, weights_b = a[rows] / a[rows].sum(), b[columns] / b[columns].sum()
     sample = cost.restricted(rows, columns)
     kernel = PanelKernel(sample, epsilon, sample.item_bytes * len(rows) * len(columns))
@@ -54,14 +58,46 @@ def start(cost: Cost, a: Tensor, b: Tensor, epsilon: float) -> Potentials:
     f = kernel.f + epsilon * (u / weights_a).log()
     g = kernel.g + epsilon * (v / weights_b).log()
     del kernel
-    if cost.symmetric:
-        # the same sample on both sides, but for a constant the same potential
-        f = 0.5 * (f + g)
-        extended = soft_minimum(cost.restricted(rows), f, weights_a, epsilon)
-        return extended, extended
     all_g = soft_minimum(cost.restricted(rows), f, weights_a, epsilon)
     all_f = soft_minimum(cost.transposed().restricted(columns), g, weights_b, epsilon)
     return all_f, all_g
+
+
+def _self_start(cost: Cost, rows: Tensor, a: Tensor, epsilon: float) -> Tensor:
+    """The potential of a cloud with itself, from a sample.
+
+    Most of the mass may stay where it is: a point is its own partner with its own weight a_i, and the
+    others of the sample stand for all others, with larger weights. So the diagonal counts apart, in the
+    sample and where a_i t² + S_i t = 1 is solved for the others S_i of every point.
+    """
+    share = float(a[rows].sum())
+    weights = a[rows] / share
+    tile = cost.restricted(rows, rows).tile(slice(0, len(rows)))
+    kernel = tile.mul_(-1.0 / epsilon).clamp_(min=EXPONENT_FLOOR).exp_()
+    kernel.diagonal().fill_(share)
+    s, _, _ = solve_self(_Matrix(kernel), weights, _SAMPLE_GOAL, 100, "", no_progress)
+    del kernel, tile
+    potential = epsilon * (s / weights).log()
+    others = (-soft_minimum(cost.restricted(rows), potential, weights, epsilon) / epsilon).exp()
+    others[rows] = (others[rows] - s).clamp(min=0.0)
+    return epsilon * (2.0 / (others + (others.square() + 4.0 * a).sqrt())).log()
+
+
+class _Matrix:
+    """A matrix that multiplies wide vectors."""
+
+    def __init__(self, matrix: Tensor) -> None:
+        self._matrix = matrix
+
+    def apply(self, v: Tensor) -> Tensor:
+        """K v."""
+        return (self._matrix @ v.to(self._matrix.dtype)).to(v.dtype)
+
+
+def tiled_kernel(cost: SquaredCost, epsilon: float, f: Tensor, g: Tensor) -> PanelKernel:
+    """The kernel of a term that is swept in tiles; it absorbs f and g unless all points are near."""
+    near = 2.0 * cost.largest_product() <= NEAR * epsilon
+    return PanelKernel(cost, epsilon, 0, potentials=None if near else (f, g))
 
 
 class TiledTerm(ABC):
@@ -98,16 +134,10 @@ class TiledTerm(ABC):
         limit: int,
         memory: int,
         progress: Progress,
-        rough: PanelKernel | None = None,
     ) -> tuple[KernelPlan, int] | None:
-        """(plan, sweeps), with an error up to the goal or as small as it gets; None if it is lost.
-
-        The first sweep may be over a ``rough`` kernel that takes less time.
-        """
+        """(plan, sweeps), with an error up to the goal or as small as it gets; None if it is lost."""
         mixing, point = Anderson(), self._point
-        kernel, self._kernel = self._kernel, rough or self._kernel
         surrogate = self._draw(point, memory)
-        self._kernel = kernel
         last, rate = math.inf, _FIRST_RATE
         for sweep in range(1, limit + 1):
             progress(self._name, sweep, self.error)
@@ -119,7 +149,7 @@ class TiledTerm(ABC):
                 return self.plan, sweep
             last = self.error
             point = mixing.step(point, self.step(surrogate))
-            if last > _FAR or (sweep == 1 and rough is not None):
+            if last > _FAR:
                 # the plan changes so much that other entries count
                 del surrogate  # before the next one takes its place in memory
                 surrogate, mixing = self._draw(point, memory), Anderson()
@@ -138,10 +168,10 @@ class TiledTerm(ABC):
 
 
 class TiledCross(TiledTerm):
-    """Between two clouds, from the potentials that the kernel has absorbed: rows are right."""
+    """Between two clouds, from the potential g: rows are right."""
 
-    def __init__(self, kernel: PanelKernel, a: Tensor, b: Tensor) -> None:
-        super().__init__(kernel, "xy", b.log())
+    def __init__(self, kernel: PanelKernel, a: Tensor, b: Tensor, g: Tensor) -> None:
+        super().__init__(kernel, "xy", b.log() + (g - kernel.g) / kernel.epsilon)
         self._a, self._b = a, b
 
     def sweep(self, point: Tensor, sampler: Sampler | None, *, wide: bool) -> None:
@@ -173,7 +203,7 @@ class TiledSelf(TiledTerm):
     def __init__(self, kernel: PanelKernel, a: Tensor, potential: Tensor, name: str) -> None:
         # T_ii = s_i² is at most a_i: far from all others, a point is beyond what a sample knows
         point = torch.minimum(a.log() + potential / kernel.epsilon, 0.5 * a.log())
-        super().__init__(kernel, name, point)
+        super().__init__(kernel, name, point - kernel.f / kernel.epsilon)
         self._a = a
 
     def sweep(self, point: Tensor, sampler: Sampler | None, *, wide: bool) -> None:

@@ -36,7 +36,7 @@ def coarse_potentials(
     else:
         tile = cost.restricted(rows, columns).tile(slice(0, len(rows)))
     end = float(tile.mean()) / _FINEST if end is None else end
-    f, g = _anneal(tile, a_sample, b_sample, end)
+    f, g = anneal(tile, a_sample, b_sample, end)
     if len(rows) < len(a) or len(columns) < len(b):
         g = soft_minimum(cost.restricted(rows), f, a_sample, end)
         f, g = _refine(panels, g, a, b, end)
@@ -53,7 +53,7 @@ def weighted_sample(weights: Tensor, count: int = SAMPLE) -> Tensor:
     return torch.topk(keys, count).indices.sort().values.to(weights.device)
 
 
-def _anneal(cost: Tensor, a: Tensor, b: Tensor, end: float) -> tuple[Tensor, Tensor]:
+def anneal(cost: Tensor, a: Tensor, b: Tensor, end: float) -> tuple[Tensor, Tensor]:
     """Over-relaxed Sinkhorn sweeps at ε = mean/2, mean/6, … down to ``end``."""
     f, g = torch.zeros_like(a), torch.zeros_like(b)
     kernel = torch.empty_like(cost)

@@ -8,6 +8,7 @@ can carry mass.
 
 from __future__ import annotations
 
+import math
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,7 @@ from otadtk.distances.costs.rounding import UNIT
 from otadtk.distances.costs.squared import row_tiles
 from otadtk.distances.transport.certificate.plan import Progress
 from otadtk.distances.transport.dense.smooth import solve_self
-from otadtk.distances.transport.sparse.annealing import coarse_potentials
+from otadtk.distances.transport.sparse.annealing import anneal, coarse_potentials, weighted_sample
 from otadtk.distances.transport.sparse.columns import transport_by_columns
 from otadtk.distances.transport.sparse.newton import SparseDual, SparsePlan
 from otadtk.distances.transport.sparse.support import Support, near_pairs
@@ -38,6 +39,11 @@ _ENOUGH = 0.2
 """Newcomers a row below which the simplex has done its part: Newton finishes faster than it."""
 _FIRST_REACH = 6.0
 """Reduced cost in ε of the pairs on which ε itself is first solved roughly: the fewer the faster."""
+_FIRST_PAIRS = 40
+"""Pairs a row on which it is solved first, about: where the potentials are still off, far more are
+within reach than those that matter."""
+_FORECAST = (500, 2000)
+"""Points of each cloud in the samples that the size of a plan is forecast from."""
 _CHECKS = 8
 _DENSEST = 0.1
 _FEW = 400_000
@@ -81,7 +87,9 @@ def solve_sharp_cross(
     # step 3c: the simplex ends in a corner of the dual; a larger ε leads to its middle
     for factor in (*_CENTRING, 1.0):
         if factor == 1.0:  # the potentials are good enough to look for the pairs that matter
-            near = near_pairs(panels, _on(f, cost), _on(g, cost), _FIRST_REACH * epsilon, cap)
+            on_f, on_g = _on(f, cost), _on(g, cost)
+            reach = min(_FIRST_REACH * epsilon, _reach(panels, on_f, on_g, _FIRST_PAIRS))
+            near = near_pairs(panels, on_f, on_g, reach, cap)
             if near is None:
                 return None
             support = exact.support.joined(near)
@@ -174,18 +182,53 @@ class _SparseKernel:
         return torch.from_numpy(self._matrix @ v.numpy())
 
 
+def forecast_pairs(cost: Cost, a: Tensor, b: Tensor, epsilon: float) -> float:
+    """How many pairs the plan between the whole clouds will have, about, from two samples.
+
+    Among more points a pair has more rivals: the part of all pairs that carry mass falls as a power of
+    their number.
+    """
+    parts = []
+    for count in _FORECAST:
+        rows, columns = weighted_sample(a, count), weighted_sample(b, count)
+        tile = cost.restricted(rows, columns).tile(slice(0, len(rows)))
+        f, g = anneal(tile, a[rows] / a[rows].sum(), b[columns] / b[columns].sum(), epsilon)
+        tile -= f[:, None].to(tile.dtype)
+        tile -= g.to(tile.dtype)
+        parts.append(max(int((tile < _REACH * epsilon).sum()), 1) / tile.numel())
+    n, m = cost.shape
+    rate = math.log(parts[1] / parts[0]) / math.log(_FORECAST[1] / _FORECAST[0])
+    power = min(0.0, max(-1.0, rate))
+    larger = max(1.0, math.sqrt(n * m) / _FORECAST[1])
+    # and some pairs of each row and column belong to the simplex, whether they carry mass or not
+    return float(parts[1] * larger**power * n * m + _PAIRS_A_ROW * (n + m))
+
+
 def starting_pairs(panels: Panels, f: Tensor, g: Tensor) -> Support:
     """The pairs of smallest reduced cost, about a dozen a row."""
-    cost = panels.cost
-    n, m = cost.shape
-    rows = torch.linspace(0, n - 1, min(n, 256), device=cost.device).long()
-    sample = panels.rows(rows)
-    sample -= g.to(sample.dtype)
-    sample -= f[rows, None].to(sample.dtype)
+    n, m = panels.cost.shape
+    sample = _reduced_sample(panels, f, g)
     reach = float(sample.kthvalue(min(_PAIRS_A_ROW, m), dim=1).values.median())
     pairs = near_pairs(panels, f, g, reach, n * m)
     assert pairs is not None  # the limit is all pairs
     return pairs
+
+
+def _reach(panels: Panels, f: Tensor, g: Tensor, pairs: int) -> float:
+    """The reduced cost below which there are so many pairs a row, about."""
+    sample = _reduced_sample(panels, f, g)
+    count = min(pairs, sample.shape[1]) * sample.shape[0]
+    return float(sample.view(-1).kthvalue(count).values)
+
+
+def _reduced_sample(panels: Panels, f: Tensor, g: Tensor) -> Tensor:
+    """Reduced costs of some rows."""
+    n, _ = panels.cost.shape
+    rows = torch.linspace(0, n - 1, min(n, 256), device=f.device).long()
+    sample = panels.rows(rows)
+    sample -= g.to(sample.dtype)
+    sample -= f[rows, None].to(sample.dtype)
+    return sample
 
 
 def _report(progress: Progress, before: int, step: int, error: float) -> None:
