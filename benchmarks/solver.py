@@ -219,6 +219,11 @@ class Tiled(NamedTuple):
     gigabytes: float
     gap: float
 
+    @property
+    def title(self) -> str:
+        """What names it to ``--tiled``."""
+        return f"{self.regime}-{self.n}"
+
 
 TILED = (
     Tiled(50_000, 128, "smooth", 1, "cpu", None, 409, 2, 1e-6),  # a quarter of 1,637 s
@@ -230,7 +235,7 @@ TILED = (
 
 def streaming(bench: Bench) -> None:
     for problem in TILED:
-        if bench.options.tiled and f"{problem.regime}-{problem.n}" not in bench.options.tiled:
+        if bench.options.tiled and problem.title not in bench.options.tiled.split(","):
             continue
         answer = bench.run(
             "ours", bench.problem(problem.n, problem.dimension, problem.regime),
@@ -325,6 +330,10 @@ def main() -> None:
         "--tiled", default="", help="rows of the part streaming, as middle-50000,…; others are kept"
     )
     options = parser.parse_args()
+    titles = [problem.title for problem in TILED]
+    for title in filter(None, options.tiled.split(",")):
+        if title not in titles:
+            parser.error(f"--tiled has no row {title}; the rows are {', '.join(titles)}")
     options.output.parent.mkdir(parents=True, exist_ok=True)
     kept = options.output.with_suffix(".json")
     with tempfile.TemporaryDirectory() as scratch:

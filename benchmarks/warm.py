@@ -54,6 +54,10 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=7)
     parser.add_argument("--against", type=Path, metavar="SRC", help="src/ of another version")
     options = parser.parse_args()
+    if options.against is not None and not (options.against / "otadtk").is_dir():
+        parser.error(f"{options.against} is not the src/ of another version")
+    if options.repeat < 1:
+        parser.error("--repeat is at least 1")
     with tempfile.TemporaryDirectory() as place:
         folders = [
             str(linked(folder, options.clips, Path(place, name)))
